@@ -152,18 +152,21 @@ def percent_done(file: FileView) -> int:
     return min(100, 100 * file.done_bytes // file.size) if file.size else 0
 
 
-def file_problem_words(problem: FileProblem, *, is_own: bool) -> str:
-    """Why it does not come, or is with nobody else yet, and what helps: sentences."""
+def file_problem_words(problem: FileProblem, *, is_own: bool, is_held: bool = False) -> str:
+    """Why it does not come, or is with nobody else yet, and what helps: sentences.
+
+    ``is_held``: beside its sender somebody says, signed, that they have all of it.
+    """
     if problem.fault is FileFault.STORAGE and problem.storage is not None:
         return error_words(StorageError("", problem.storage))
     if problem.fault is FileFault.NOBODY_HAS_IT:
-        return _nobody_has_it(problem)
+        return _nobody_has_it(problem, is_held=is_held)
     if problem.fault is FileFault.NOT_HERE and is_own:
         return tr("A part of it cannot be read any more on this device. Send it again.")
     return _PROBLEMS[problem.fault]()
 
 
-def _nobody_has_it(problem: FileProblem) -> str:
+def _nobody_has_it(problem: FileProblem, *, is_held: bool) -> str:
     peers = tr("%n people", "%n person", problem.peers)
     nodes = tr("%n service nodes", "%n service node", problem.nodes)
     if problem.peers and problem.nodes:
@@ -171,8 +174,10 @@ def _nobody_has_it(problem: FileProblem) -> str:
     elif problem.nodes:
         words = tr("{nodes} asked, and nothing of what is missing is there.")
     else:
-        words = tr("{peers} asked, and nobody has what is missing.")
+        words = tr("{peers} asked, and nothing of what is missing is there.")
     again = tr("They are asked again by and by.")
+    if is_held:
+        again = tr("Whoever has all of it seems not to be connected. It is asked for by and by.")
     return f"{words.format(peers=peers, nodes=nodes)} {again}"
 
 

@@ -1,5 +1,6 @@
 """Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
 
+import shutil
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
+from engine.core.blobs.download import DownloadConfig
 from engine.core.contacts import ContactState
 from engine.core.errors import (
     CommandError,
@@ -22,6 +24,7 @@ from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState
 from engine.persistence import saved_file
+from engine.runtime.files import transfer
 from tests.runtime.blob_people import (
     MIB,
     SIZE,
@@ -193,6 +196,29 @@ async def test_without_anybody_to_ask_the_row_says_so(tmp_path: Path) -> None:
             assert nobody.problem == FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
         finally:
             await carol.engine.stop()
+
+
+async def test_who_hears_that_another_has_all_of_it_asks_within_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = FilePerson("Alice", tmp_path, serves=False)
+    bob, carol = FilePerson("Bob", tmp_path), FilePerson("Carol", tmp_path)
+    path, at_ms = random_file(tmp_path, SIZE), 0
+    async with people(bob, alice, carol) as group:
+        sent = await alice.send(group, path)
+        for person in (bob, carol):
+            await person.until_state(sent, FileState.OFFERED)
+        monkeypatch.setattr(transfer, "now_ms", lambda: at_ms)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_file(sent, failing_with(FileFault.NOBODY_HAS_IT))
+        for chunk in alice.chunks.iterdir():
+            shutil.copy(chunk, carol.chunks)
+        await carol.engine.files.fetch(group, sent)
+        told = await bob.until_file(sent, lambda file: bool(file.held_whole_by))
+        assert told.held_whole_by == (own_id(carol),)
+        at_ms += DownloadConfig().holdings_again_ms
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert await bob.engine.files.read(group, sent) == path.read_bytes()
 
 
 async def test_pause_and_cancel(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Files beyond 96 KiB: their rows, what can be done with them, sending, opening, forwarding."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,10 @@ def with_file(
 
 def said(it: Stage) -> str:
     return "\n".join(spoken_rows(it.window.pane.timeline))
+
+
+def says(it: Stage, words: str) -> bool:
+    return words in said(it)
 
 
 def press(it: Stage, row: MessageView, button: RowButton) -> None:
@@ -326,6 +331,29 @@ def test_ones_own_says_how_it_reaches_the_others() -> None:
             await until(lambda: "held as a whole by 1 of 1" in said(it))
             assert "No service node keeps it" not in said(it), "nobody needs one any more"
             await until(lambda: RowButton.FILE_AGAIN not in shown_buttons(it, row))
+
+    play(scenario)
+
+
+def test_what_somebody_holds_is_not_said_to_be_with_nobody() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            waiting = replace(RUNNING, state=FileState.WAITING, problem=EMPTY_HANDED)
+            row = with_file(engine, group, waiting)
+            await until(lambda: "have nothing of what is missing. They are asked" in said(it))
+            for peers, nodes, asked in (
+                (3, 1, "3 people and 1 service node were asked, and have nothing"),
+                (1, 0, "1 person asked, and nothing of what is missing is there"),
+                (0, 2, "2 service nodes asked, and nothing of what is missing is there"),
+            ):
+                problem = replace(EMPTY_HANDED, peers=peers, nodes=nodes)
+                third = (member("Luc").participant_id,)
+                held = replace(waiting, held_whole_by=third, problem=problem)
+                engine.alter(replace(row, file=held))
+                await until(partial(says, it, asked))
+                assert "held as a whole by 1 of" in said(it)
+                assert "Whoever has all of it seems not to be connected" in said(it)
+                assert "obody" not in said(it)
 
     play(scenario)
 

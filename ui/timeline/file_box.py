@@ -191,7 +191,8 @@ class _Below:
     def problem(self) -> tuple[str, QRectF]:
         if self._file.problem is None:
             return "", QRectF()
-        words = file_problem_words(self._file.problem, is_own=self._message.is_own)
+        held, own = bool(self._file.held_whole_by), self._message.is_own
+        words = file_problem_words(self._file.problem, is_own=own, is_held=held)
         metrics = QFontMetricsF(self._theme.type.caption.font)
         taken = metrics.boundingRect(QRectF(0, 0, self.width, 600), int(_WRAPPED), words)
         place = QRectF(0, self.y + 4, self.width, taken.height())

@@ -448,7 +448,9 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     if file.state is FileState.RUNNING:
         parts.append(tr("{percent} % done").format(percent=percent_done(file)))
     if file.problem is not None:
-        parts.append(file_problem_words(file.problem, is_own=message.is_own).rstrip("."))
+        held = bool(file.held_whole_by)
+        words = file_problem_words(file.problem, is_own=message.is_own, is_held=held)
+        parts.append(words.rstrip("."))
     return [words for words in parts if words]
 
 

@@ -7092,6 +7092,10 @@
         </translation>
     </message>
     <message>
+        <source>Whoever has all of it seems not to be connected. It is asked for by and by.</source>
+        <translation>La personne qui l’a en entier ne semble pas connectée. De nouvelles demandes suivront.</translation>
+    </message>
+    <message>
         <source>Whoever has it can ask to talk to you; you decide. It expires on {expires}.</source>
         <translation>Quiconque l’a peut demander à discuter avec vous&#x202f;; c’est vous qui décidez. Il expire le {expires}.</translation>
     </message>
@@ -10012,8 +10016,8 @@
         <translation>{peers} et {nodes} ont été interrogés, et n’ont rien de ce qui manque.</translation>
     </message>
     <message>
-        <source>{peers} asked, and nobody has what is missing.</source>
-        <translation>Interrogés&#xa0;: {peers}. Personne n’a ce qui manque.</translation>
+        <source>{peers} asked, and nothing of what is missing is there.</source>
+        <translation>Interrogés&#xa0;: {peers}. Rien de ce qui manque ne s’y trouve.</translation>
     </message>
     <message>
         <source>{people}, expired on {date}</source>

@@ -91,6 +91,10 @@ class ChunksEnded(Struct, frozen=True, kw_only=True):
     busy: bool = False
 
 
+class HolderTold(Struct, frozen=True):
+    """Somebody says that they have all of it: one of the sources may be theirs."""
+
+
 class TimePassed(Struct, frozen=True):
     """Nothing but the time, for ``next_deadline``."""
 
@@ -104,6 +108,7 @@ DownloadInput: TypeAlias = (
     | ChunkMissing
     | ChunkForged
     | ChunksEnded
+    | HolderTold
     | TimePassed
 )
 
@@ -237,6 +242,11 @@ class BlobDownload:
                     source.forged += 1
             case ChunksEnded():
                 self._ended(given, now_ms)
+            case HolderTold():
+                for source in self._sources.values():
+                    soon_ms = now_ms + self._config.holdings_again_ms
+                    source.ask_at_ms = min(source.ask_at_ms, soon_ms)
+                    source.idle_answers = 0
             case TimePassed():
                 pass
             case _:

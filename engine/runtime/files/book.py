@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from engine.core.ids import ConversationId, MessageId
-from engine.core.ports import StoredTransfer
+from engine.core.ids import ConversationId, MessageId, ParticipantId
+from engine.core.ports import StoredMessage, StoredTransfer
 from engine.core.problems import FileProblem
 from engine.core.records import TransferState
 from engine.events import EngineEvent, MessageAdded, MessageChanged, MessagesAdded, MessageView
@@ -35,6 +35,8 @@ class Blob:
     """Its view without what changes."""
     reached_bytes: int = 0
     """How far it had come when its transfer ended, which a paused one shows."""
+    held_by: frozenset[ParticipantId] = frozenset()
+    """Who said that they have all of it, beside its sender."""
     shown: tuple[FileState, FileProblem | None] | None = None
     """What was told of it last."""
 
@@ -105,6 +107,17 @@ class FileBook:
         blob = self.blobs.get((message.conversation_id, message.message_id))
         return message if blob is None else replace(message, file=self.view(blob, file))
 
+    def hear(self, message: MessageView) -> None:
+        """Let what is on its way be asked for again as soon as somebody says that they have it."""
+        blob = self.blobs.get((message.conversation_id, message.message_id))
+        if blob is None or message.file is None:
+            return
+        held_by = frozenset(message.file.held_whole_by)
+        if blob.transfer is not None and held_by - blob.held_by:
+            blob.transfer.held_by_another()
+        if held_by != blob.held_by:
+            blob.held_by, blob.base = held_by, None
+
     def differs(self, message: MessageView) -> bool:
         """Whether the message has a file that is not in the book, or none but it is."""
         is_blob = message.file is not None and message.file.state is not FileState.INLINE
@@ -127,3 +140,8 @@ class FileBook:
         if isinstance(event, MessagesAdded) and any(each.file for each in event.messages):
             return replace(event, messages=tuple(map(self.shown, event.messages)))
         return event
+
+
+def is_of_others(row: StoredMessage | None) -> bool:
+    """Also what the user forwarded: somebody else may have made it."""
+    return row is None or not row.record.is_own or row.record.forwarded

@@ -51,7 +51,7 @@ from engine.network.owned_tasks import OwnedTasks
 from engine.persistence.saved_file import write_whole
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
-from engine.runtime.files.book import LET_GO, Blob, FileBook, FileKey
+from engine.runtime.files.book import LET_GO, Blob, FileBook, FileKey, is_of_others
 from engine.runtime.files.chosen_nodes import ChosenNodes
 from engine.runtime.files.cut_off import CutOffBlobs
 from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size, size_of
@@ -227,6 +227,7 @@ class Files:
 
     def _heard_of(self, messages: Sequence[MessageView], *, are_new: bool) -> None:
         for one in messages:
+            self._book.hear(one)
             # While the book is brought up to date, what was read for it may be old already.
             if (one.kind is MessageKind.FILE and self._loading.locked()) or self._book.differs(one):
                 self._news.set()
@@ -409,11 +410,11 @@ class Files:
         data = await self._storage.run(self._store.file_data, conversation_id, message_id)
         if data:
             row = await self._storage.run(self._store.message, conversation_id, message_id)
-            is_received = _is_of_others(row)
+            is_received = is_of_others(row)
             await asyncio.to_thread(write_whole, Path(path), (data,), is_received=is_received)
             return
         blob, disk = await self._complete(conversation_id, message_id)
-        is_received, manifest = _is_of_others(await self._row(blob)), blob.stored.transfer.manifest
+        is_received, manifest = is_of_others(await self._row(blob)), blob.stored.transfer.manifest
         try:
             await disk.write_to(manifest, Path(path), is_received=is_received)
         except (StorageError, CryptoError) as error:
@@ -441,7 +442,7 @@ class Files:
         if row is None or row.record.file is None:
             raise CommandError(CommandRefusal.NO_FILE)
         try:
-            is_received = _is_of_others(row)
+            is_received = is_of_others(row)
             copy = await disk.open_copy(manifest, row.record.file.name, is_received=is_received)
             return str(copy)
         except (StorageError, CryptoError) as error:
@@ -593,8 +594,3 @@ class Files:
         blob.shown = (blob.file_state(), blob.file_problem())
         if view is not None:
             self._publish(MessageChanged(message=view))
-
-
-def _is_of_others(row: StoredMessage | None) -> bool:
-    """Also what the user forwarded: somebody else may have made it."""
-    return row is None or not row.record.is_own or row.record.forwarded

@@ -20,6 +20,7 @@ from engine.core.blobs.download import (
     ChunkMissing,
     ChunksEnded,
     DownloadInput,
+    HolderTold,
     HoldingsCame,
     HoldingsFailed,
     ListOpened,
@@ -73,6 +74,9 @@ class Transfer(Protocol):
 
     @property
     def is_running(self) -> bool: ...
+
+    def held_by_another(self) -> None:
+        """Somebody else says that they have all of it."""
 
     @abstractmethod
     async def run(self) -> FileProblem | None:
@@ -154,6 +158,10 @@ class Download:
         if asked.pending and not is_stalled:
             return None
         return FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=asked.peers, nodes=asked.keepers)
+
+    def held_by_another(self) -> None:
+        self._feed(HolderTold())
+        self._tasks.tell()
 
     async def run(self) -> FileProblem | None:
         try:
@@ -293,6 +301,9 @@ class Upload:
         if not self._online() and not self._peers:
             return FileProblem(fault=FileFault.NOBODY_CONNECTED)
         return FileProblem(fault=FileFault.NOBODY_KEEPS_IT, peers=self._peers)
+
+    def held_by_another(self) -> None:
+        """A member keeps nothing for others."""
 
     async def run(self) -> FileProblem | None:
         try:

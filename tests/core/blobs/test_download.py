@@ -17,6 +17,7 @@ from engine.core.blobs.download import (
     ChunksEnded,
     DownloadConfig,
     DownloadInput,
+    HolderTold,
     HoldingsCame,
     HoldingsFailed,
     ListOpened,
@@ -163,6 +164,27 @@ def test_who_has_nothing_is_counted_and_asked_again_more_seldom() -> None:
         for want in machine.handle(TimePassed(), now_ms=now_ms):
             machine.handle(having(want), now_ms=now_ms)
     assert waits == [2_000, 4_000, 8_000, 16_000, *[CONFIG.holdings_again_cap_ms] * 4]
+
+
+def test_who_is_told_of_another_holder_asks_again_within_a_second_however_often_they_are() -> None:
+    machine = download()
+    wants = machine.handle(SourcesChanged((A, B)), now_ms=0)
+    for now_ms in (2_000, 6_000, 14_000, 30_000):
+        for want in wants:
+            machine.handle(having(want), now_ms=now_ms // 2 - 1_000)
+        assert machine.next_deadline() == now_ms
+        wants = machine.handle(TimePassed(), now_ms=now_ms)
+    assert len(wants) == 2
+    for want in wants:
+        machine.handle(having(want), now_ms=30_000)
+    for now_ms in (31_000, 31_500, 31_999):
+        assert machine.handle(HolderTold(), now_ms=now_ms) == ()
+        assert machine.next_deadline() == 32_000
+    wants = machine.handle(TimePassed(), now_ms=32_000)
+    assert wants == (WantHoldings(A, (ROOT,)), WantHoldings(B, (ROOT,)))
+    assert machine.handle(HolderTold(), now_ms=32_000) == (), "they are being asked"
+    [get] = machine.handle(having(wants[1], ROOT), now_ms=32_100)
+    assert get == WantChunks(B, (ROOT,))
 
 
 def test_a_busy_source_gets_its_time() -> None:
