@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.core.admin_log.acts import Role
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.events import ConversationAdded, MessageKind
+from engine.events import ConversationAdded, MessageKind, MessageView
 from engine.governance_views import (
     DeedKind,
     DeedView,
@@ -25,6 +25,7 @@ from engine.governance_views import (
     JoinView,
 )
 from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.on_messages import focus, menu_of
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_governing import STRONG_LINK
 from tests.ui.scripted_people import PERSON_FINGERPRINT, person_id, picture_bytes
@@ -491,6 +492,35 @@ def test_what_was_done_to_the_group_is_told_in_rows_and_deleting_names_who_did_i
             await until(
                 lambda: any("Olga deleted this message" in row for row in spoken_rows(timeline))
             )
+
+    play(scenario)
+
+
+def test_the_menu_says_whether_more_can_be_done_than_delete_it_here() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            said = engine.receive(group, "Luc", "buy cheap")
+            hers = engine.receive(group, "Olga", "no")
+
+            async def delete_words(message: MessageView) -> str:
+                await focus(it, message)
+                it.press(Key.Key_Menu, on=it.window.pane.timeline)
+                listed = entries(menu_of(it))
+                menu_of(it).close()
+                return next(words for words in listed if words.startswith("Delete"))
+
+            assert await delete_words(said) == "Delete…"
+            engine.governing.govern(group, Role.ADMIN, Olga=Role.ADMIN)
+            assert await delete_words(said) == "Delete…"
+            assert await delete_words(hers) == "Delete here…", "they are of the same rank"
+            engine.governing.govern(group, Role.MEMBER, Olga=Role.ADMIN)
+            assert await delete_words(said) == "Delete here…"
+            engine.governing.govern(group, Role.OWNER)
+            anyone = engine.add_group("Anyone", others=("Luc",))
+            it.window.open_conversation(anyone)
+            loose = engine.receive(anyone, "Luc", "buy here")
+            assert await delete_words(loose) == "Delete here…", "nobody rules here"
 
     play(scenario)
 

@@ -3,8 +3,11 @@
 A conversation may not take part in everything: an open channel carries plain texts only.
 """
 
+from collections.abc import Collection
+
 from msgspec import Struct
 
+from engine.core.ids import ParticipantId
 from engine.events import MessageKind, MessageView
 from ui.file_words import is_here
 from ui.glyphs import Glyph, glyph_of
@@ -19,19 +22,26 @@ class Abilities(Struct, frozen=True, kw_only=True):
     edit: bool
     forward: bool
     delete: bool
-    """On this device, and for everybody if it is our own."""
+    """On this device; whether for everybody, too, is told by the next two."""
     retract: bool
+    """It is our own."""
+    delete_as_admin: bool
     info: bool
     keep: bool
     """It is about to be deleted for everybody, and can still be kept."""
 
 
 def abilities_of(
-    message: MessageView, *, can_write: bool, annotates: bool = True, leaving: bool = False
+    message: MessageView,
+    *,
+    can_write: bool,
+    annotates: bool = True,
+    leaving: bool = False,
+    outranked: Collection[ParticipantId] = (),
 ) -> Abilities:
     """``can_write``: whether anything can be sent here; ``annotates``: also about messages.
 
-    ``leaving``: it is about to be deleted for everybody.
+    ``leaving``: it is about to be deleted for everybody.  ``outranked``: whom we may remove.
     """
     is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE}
     is_text = message.kind is MessageKind.TEXT
@@ -46,6 +56,7 @@ def abilities_of(
         forward=said and (message.file is None or is_here(message.file)),
         delete=not is_system(message) and not message.held and not leaving,
         retract=speaks and message.is_own,
+        delete_as_admin=speaks and not message.is_own and message.sender_id in outranked,
         info=not is_system(message) and not message.held,
         keep=leaving,
     )

@@ -157,8 +157,9 @@ class TimelineInteraction:
     # about messages -----------------------------------------------------------------------------
 
     def _abilities(self, message: MessageView) -> Abilities:
-        leaving = message.message_id in self._scene.leaving
-        return abilities_of(message, can_write=self._scene.can_write, leaving=leaving)
+        scene, leaving = self._scene, message.message_id in self._scene.leaving
+        can_write, below = scene.can_write, scene.outranked
+        return abilities_of(message, can_write=can_write, leaving=leaving, outranked=below)
 
     def last_editable(self) -> MessageView | None:
         newest_first = reversed(self._scene.loaded.messages)

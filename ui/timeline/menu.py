@@ -125,7 +125,8 @@ class MessageMenu(Menu):
     def _add_ends(self) -> None:
         if self._can.delete:
             self.addSeparator()
-            words = tr("Delete…") if self._can.retract else tr("Delete here…")
+            for_all = self._can.retract or self._can.delete_as_admin
+            words = tr("Delete…") if for_all else tr("Delete here…")
             self._with_key(words, Qt.Key.Key_Delete, lambda: self._requests.delete(self._message))
 
 

@@ -116,6 +116,8 @@ class Scene:
         self.faces: dict[ParticipantId, bytes] = {}
         self.verified: frozenset[ParticipantId] = frozenset()
         """Those whose keys the user compared."""
+        self.outranked: frozenset[ParticipantId] = frozenset()
+        """Members of a governed group whose messages we may delete for everybody."""
         self.leaving: frozenset[MessageId] = frozenset()
         """Messages that are about to be deleted for everybody."""
         self._explained: set[RowKey] = set()

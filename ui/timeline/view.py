@@ -230,6 +230,10 @@ class TimelineView(QAbstractScrollArea):
         """Whether what was said before the beginning could not be read here."""
         self.updates.withhold_earlier(withheld=withheld)
 
+    def outrank(self, members: frozenset[ParticipantId]) -> None:
+        """Whose messages one may delete for everybody, beside one's own."""
+        self.scene.outranked = members
+
     def allow_writing(self, allowed: bool) -> None:
         """Whether one can answer, react and edit here now."""
         self.scene.can_write = allowed

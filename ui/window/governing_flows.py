@@ -67,6 +67,7 @@ class GoverningFlows(QObject):
         governance = pane.governance
         governance.known_apart = settings.known_apart
         governance.withheld_changed.connect(pane.timeline.withhold_earlier)
+        governance.outranked_changed.connect(pane.timeline.outrank)
         governance.approve_requested.connect(self._approve_in_open)
         governance.refuse_requested.connect(self._refuse_in_open)
         governance.join_requested.connect(window.flows.join)

@@ -67,10 +67,9 @@ class MessageFlows(QObject):
 
     def _may_delete_for_all(self, message: MessageView, *, can_write: bool) -> bool:
         """Of somebody whom we outrank in a governed group, as long as it is not deleted already."""
-        if message.is_own or not abilities_of(message, can_write=can_write).reply:
-            return False
         view = self._engine.governing.view(message.conversation_id)
-        return view is not None and message.sender_id in view.outranked
+        below = frozenset() if view is None else view.outranked
+        return abilities_of(message, can_write=can_write, outranked=below).delete_as_admin
 
     async def _delete_as_admin(self, message: MessageView) -> None:
         choice = DeleteAsAdmin(message, self._window)

@@ -37,6 +37,8 @@ class PaneGovernance(QObject):
     """The user knows that these are two people: the key of a ``Namesake``."""
     withheld_changed = Signal(bool)
     """Whether what was said before we came could not be read here; told each time."""
+    outranked_changed = Signal(frozenset)
+    """Whose messages we may delete for everybody; told each time."""
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class PaneGovernance(QObject):
         """``told``: how it is governed from now on, where that was just said."""
         self.view = view = told or self._view_of(conversation)
         self.withheld_changed.emit(view is not None and view.is_history_withheld)
+        self.outranked_changed.emit(frozenset() if view is None else view.outranked)
         self._show_asking(view)
         self._show_out(view)
         self._show_namesake(None if conversation is None or is_out(view) else conversation)
