@@ -73,6 +73,8 @@ class PersonPanel(SidePanel):
     compare_requested = Signal()
     unverify_requested = Signal()
     write_requested = Signal()
+    link_requested = Signal()
+    """To give them a contact link, or use theirs."""
     rename_requested = Signal()
     block_requested = Signal()
     unblock_requested = Signal()
@@ -97,6 +99,17 @@ class PersonPanel(SidePanel):
         self.head.marks.addStretch(1)
         self.body.addWidget(self.head)
         self.write = self.add_action(tr("Write to them"), "compose", self.write_requested.emit)
+        self.how = Text(
+            tr(
+                "You can write to them alone once one of you has the other's contact link. Ask for"
+                " it in the group, or send yours there."
+            ),
+            face="caption",
+            colour="ink2",
+            wrap=True,
+        )
+        self.body.addWidget(self.how)
+        self.link = self.add_action(tr("Contact link…"), "person-add", self.link_requested.emit)
         self.add_section(tr("Their fingerprint"))
         self.fingerprint = selectable("")
         self.body.addWidget(self.fingerprint)
@@ -166,6 +179,8 @@ class PersonPanel(SidePanel):
             button.setVisible(act in somebody.acts)
         in_group = member is not None and not member.is_self and not is_contact
         self.mute_member.setVisible(in_group)
+        self.how.setVisible(in_group)
+        self.link.setVisible(in_group)
         if member is not None:
             self.mute_member.rename(
                 tr("Show their messages") if member.is_muted else tr("Hide their messages")

@@ -1824,6 +1824,10 @@
         <translation>Lien de contact de {name}</translation>
     </message>
     <message>
+        <source>Contact link…</source>
+        <translation>Lien de contact…</translation>
+    </message>
+    <message>
         <source>Content that is no text</source>
         <translation>Contenu qui n’est pas du texte</translation>
     </message>
@@ -7298,6 +7302,10 @@
     <message>
         <source>You can write once {name} accepts</source>
         <translation>Vous pourrez écrire dès que {name} aura accepté</translation>
+    </message>
+    <message>
+        <source>You can write to them alone once one of you has the other&apos;s contact link. Ask for it in the group, or send yours there.</source>
+        <translation>Pour vous écrire en privé, l’une des deux personnes doit avoir le lien de contact de l’autre. Demandez-le dans le groupe, ou envoyez-y le vôtre.</translation>
     </message>
     <message>
         <source>You changed the group&apos;s picture</source>

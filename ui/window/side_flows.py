@@ -255,6 +255,7 @@ class SideFlows(QObject):
         panel.compare_requested.connect(self._compare)
         panel.unverify_requested.connect(lambda: self._set_verified(verified=False))
         panel.group_chosen.connect(self.open_requested)
+        panel.link_requested.connect(self._people.add_person)
         panel.mute_member_requested.connect(self._mute_member)
         panel.act_requested.connect(self._act_on_shown)
         if conversation_id is not None:
