@@ -72,7 +72,7 @@ class KeptSender(Struct, frozen=True):
     y: float
     """Of the picture, and of the strip with the name."""
     strip: QRectF
-    """Around the name, in the viewport: as wide as it needs.
+    """Around the name, in the viewport: as wide as it needs, or as bubbles whose words it covers.
 
     Empty without a name, where the name can be seen in its own place, and over a run's last
     message, whose text it would hide.
@@ -286,6 +286,10 @@ class Scene:
         has_name_in_view = run[0].index == first and run[0].y + box.name_rect.top() >= covered
         has_strip = not has_name_in_view and at_top.index != run[-1].index
         strip = _strip_with_name(box, y) if has_strip else QRectF()
+        for each in run:  # Else half a line would be read as a whole one.
+            under = self.box(each.row)
+            if isinstance(under, BubbleBox) and _covers_words(strip, under, each.y):
+                strip.setRight(max(strip.right(), under.bubble.right()))
         return KeptSender(row_key(rows[first]), at_top.row.message, y, strip, box)
 
     def _bubble_of(self, placed: PlacedRow) -> QRectF:
@@ -421,6 +425,20 @@ def _strip_with_name(box: BubbleBox, y: float) -> QRectF:
     bubble, name = box.bubble, box.name_rect.united(box.verified_rect)
     beside, above = name.left() - bubble.left(), name.top() - bubble.top()
     return QRectF(bubble.left(), y, name.width() + 2 * beside, name.height() + 2 * above)
+
+
+def _covers_words(strip: QRectF, box: BubbleBox, y: float) -> bool:
+    """Whether something else than a picture is under it in a row at ``y``."""
+    bubble = box.bubble.translated(0, y)
+    top, bottom = max(strip.top(), bubble.top()), min(strip.bottom(), bubble.bottom())
+    pictures = [tile.rect.translated(0, y) for tile in box.album]
+    if box.file is not None and box.file.is_picture:
+        pictures.append(box.file.rect.translated(0, y))
+    if top >= bottom or not pictures:
+        return top < bottom
+    is_topmost = not box.name and not box.above.height
+    begin = bubble.top() if is_topmost else min(picture.top() for picture in pictures)
+    return top < begin or bottom > max(picture.bottom() for picture in pictures)
 
 
 def _goes_on(row: Row) -> bool:

@@ -2,11 +2,12 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 
 from engine.core.contacts import ContactState
 from engine.core.ids import MessageId
-from engine.events import ContactView, ConversationView
+from engine.events import ContactView, ConversationView, MessageKind
+from engine.file_views import FileView
 from tests.ui.timeline.timeline_stage import (
     IDS,
     MemoryPages,
@@ -17,6 +18,7 @@ from tests.ui.timeline.timeline_stage import (
     settled,
     shown_view,
 )
+from ui.timeline.boxes import BubbleBox, LineBox
 from ui.timeline.rows import message_key
 from ui.timeline.scene import Hit
 from ui.timeline.view import TimelineView
@@ -90,6 +92,41 @@ def test_no_name_hides_the_text_of_the_only_message_of_somebody() -> None:
                     kept_pictures += 1
                     assert kept.strip.isEmpty()
             assert kept_pictures > 50
+
+    run(scenario)
+
+
+def test_a_kept_name_covers_no_part_of_a_line_only() -> None:
+    """The rest of it would be read as if it were all: "gull" for "no gull"."""
+    words = "the gull came back, and stood on the pier as if it had never been away"
+    rows = [message(n, "Maya", words if n % 2 else "yes") for n in range(10, 40)]
+    photo = FileView(name="p.png", media_type="image/png", size=9, width=300, height=200)
+    rows[5] = replace(rows[5], kind=MessageKind.FILE, file=photo, text="no gull")
+    source = MemoryPages(rows)
+
+    async def scenario() -> None:
+        async with opened_view(source, height=400) as view:
+            view.navigation.go_to_beginning()
+            scene, narrow = view.scene, 0
+            for _ in range(500):
+                view.canvas.scroll_by(-2)
+                kept = scene.kept_sender()
+                if kept is None or kept.strip.isEmpty():
+                    continue
+                for placed in scene.placed:
+                    box = scene.box(placed.row)
+                    assert isinstance(box, BubbleBox | LineBox)
+                    if isinstance(box, LineBox):
+                        continue
+                    text = QRectF(box.body_at, QSizeF(box.body.width, box.body.height))
+                    if box.body.height and text.translated(0, placed.y).intersects(kept.strip):
+                        assert kept.strip.right() >= box.bubble.right()
+                    picture = QRectF() if box.file is None else box.file.rect
+                    inside = picture.translated(0, placed.y)
+                    if inside.top() < kept.strip.top() and kept.strip.bottom() < inside.bottom():
+                        narrow += 1
+                        assert kept.strip.right() < box.bubble.right(), "it hides no more than that"
+            assert narrow > 10
 
     run(scenario)
 
