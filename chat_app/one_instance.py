@@ -114,6 +114,8 @@ class InstanceServer(QObject):
                 caller.deleteLater()
                 continue
             self._callers.add(caller)
+            # Its signals keep this object, whose end may be in its own: that must not end it again.
+            caller.setParent(None)
             caller.setReadBufferSize(MAX_LINE_BYTES)
             caller.readyRead.connect(lambda caller=caller: self._read(caller))
             caller.disconnected.connect(lambda caller=caller: self._forget(caller))

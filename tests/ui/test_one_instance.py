@@ -135,6 +135,26 @@ def test_a_line_that_is_not_ours_brings_the_window_and_no_link(
     play(scenario())
 
 
+def test_the_end_of_a_server_does_not_end_its_callers(qapp: QApplication, place: Path) -> None:
+    """A caller's signals hold the server, so it may end while the caller does: each ends once."""
+    del qapp
+
+    async def scenario() -> None:
+        owned: list[str] = []
+        server = InstanceServer(
+            place, figures=lambda _answer: owned.append(f"{len(server.findChildren(QLocalSocket))}")
+        )
+        socket = QLocalSocket()
+        socket.connectToServer(server_name(place) or "")
+        socket.write(json.dumps({"version": VERSION, "ask": "figures"}).encode() + b"\n")
+        await until(owned, 1)
+        assert owned == ["0"]
+        socket.abort()
+        server.close()
+
+    play(scenario())
+
+
 @pytest.mark.parametrize(
     "said",
     [
