@@ -8,7 +8,7 @@ from pathlib import Path
 
 import qasync
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, QUrl, SignalInstance
+from PySide6.QtCore import QPoint, QPointF, Qt, QUrl, SignalInstance
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -49,7 +49,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop turn until it holds."""
+    """Let the loop turn until it holds.  It is looked at outside of any task."""
     loop = asyncio.get_running_loop()
     reached: asyncio.Future[None] = loop.create_future()
 
@@ -61,8 +61,21 @@ async def until(condition: Callable[[], bool]) -> None:
         else:
             loop.call_later(_LOOK_AGAIN_S, look)
 
-    look()
+    loop.call_soon(look)
     await asyncio.wait_for(reached, PATIENCE_S)
+
+
+async def move_mouse(on: QWidget, point: QPoint | QPointF) -> None:
+    """Qt gives all that waits its turn, also other tasks: inside this one they could not run."""
+    loop = asyncio.get_running_loop()
+    moved: asyncio.Future[None] = loop.create_future()
+
+    def move() -> None:
+        QTest.mouseMove(on, QPointF(point).toPoint())
+        moved.set_result(None)
+
+    loop.call_soon(move)
+    await moved
 
 
 async def turn(times: int = 20) -> None:

@@ -23,14 +23,14 @@ from PySide6.QtWidgets import (
 
 from chat_app.settings_control import SettingsControl
 from engine.events import MessageView, ReactionView
-from tests.ui.driving import Stage, group_stage, play, stage, until
+from tests.ui.driving import Stage, group_stage, move_mouse, play, stage, until
 from tests.ui.on_messages import in_view, last_row, own_held, spoken_rows_of
 from tests.ui.on_settings import open_settings, switch_of
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, sheet_of, words_of
 from tests.ui.test_window_large_files import COMPLETE, LOGS, shown_buttons, with_file
 from tests.ui.test_window_large_files import press as press_in_row
-from tests.ui.test_window_message_bar import hovers
+from tests.ui.test_window_message_bar import once_hovered
 from ui.controls import IconButton
 from ui.dialogs.confirm import Confirm, DeleteChoice
 from ui.dialogs.forward import Forward
@@ -55,17 +55,14 @@ async def press_beside(it: Stage, message: MessageView, words: str) -> None:
     """A button of the bar that is there while the mouse is over the message."""
     timeline = it.window.pane.timeline
     await until(lambda: in_view(it, message))
-    QTest.mouseMove(timeline.viewport(), QPoint(1, 1))
+    await move_mouse(timeline.viewport(), QPoint(1, 1))
     bar = timeline.interaction.hover_bar
-    await until(
-        lambda: (
-            hovers(timeline, message.message_id)
-            and bar.message is not None
-            and bar.message.message_id == message.message_id
-        )
-    )
-    buttons = {each.accessibleName(): each for each in bar.findChildren(IconButton)}
-    click_on(buttons[words])
+
+    def press() -> None:
+        buttons = {each.accessibleName(): each for each in bar.findChildren(IconButton)}
+        click_on(buttons[words])
+
+    await once_hovered(timeline, message.message_id, press)
 
 
 async def choose_beside(it: Stage, message: MessageView, entry: str) -> None:

@@ -1,11 +1,13 @@
 """What stands beside a message, and what is known of it: the bar under the mouse, focus, info."""
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtTest import QTest
 
 from engine.core.ids import MessageId
-from tests.ui.driving import Key, group_stage, play, until
+from tests.ui.driving import Key, group_stage, move_mouse, play, until
 from tests.ui.on_messages import (
     focus,
     in_view,
@@ -30,7 +32,22 @@ def hovers(timeline: TimelineView, message_id: MessageId) -> bool:
     point = rect.center().toPoint()
     QTest.mouseMove(timeline.viewport(), point)
     QTest.mouseMove(timeline.viewport(), point + QPoint(1, 0))
-    return timeline.interaction.hover_bar.isVisible()
+    bar = timeline.interaction.hover_bar
+    return bar.isVisible() and bar.message is not None and bar.message.message_id == message_id
+
+
+async def once_hovered(
+    timeline: TimelineView, message_id: MessageId, then: Callable[[], None]
+) -> None:
+    """Do it as soon as the bar shows, before the rows move again."""
+
+    def is_done() -> bool:
+        if not hovers(timeline, message_id):
+            return False
+        then()
+        return True
+
+    await until(is_done)
 
 
 def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
@@ -41,11 +58,15 @@ def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
             timeline = it.window.pane.timeline
             bar = timeline.interaction.hover_bar
             assert not bar.isVisible()
-            await until(lambda: hovers(timeline, row.message_id))
-            rect = timeline.scene.rect(message_key(row.message_id))
-            assert rect is not None
-            assert bar.geometry().left() > rect.right()
-            bar.reply_pressed.emit()
+            beside: list[float] = []
+
+            def answer() -> None:
+                rect = timeline.scene.rect(message_key(row.message_id))
+                beside.append(bar.geometry().left() - rect.right() if rect else 0)
+                bar.reply_pressed.emit()
+
+            await once_hovered(timeline, row.message_id, answer)
+            assert beside[0] > 0
             assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"
 
     play(scenario)
@@ -58,8 +79,8 @@ def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them(
             await until(lambda: in_view(it, row))
             interaction = it.window.pane.timeline.interaction
             bar = interaction.hover_bar
-            await until(lambda: hovers(it.window.pane.timeline, row.message_id))
-            bar.react_pressed.emit()
+            timeline = it.window.pane.timeline
+            await once_hovered(timeline, row.message_id, bar.react_pressed.emit)
             menu = interaction.menu
             assert menu is not None
             assert it.window.findChild(EmojiPicker) is None
@@ -95,8 +116,8 @@ def test_the_bar_goes_with_its_message_when_the_rows_move() -> None:
                 assert found is not None
                 return found
 
-            QTest.mouseMove(timeline.viewport(), QPoint(1, 1))
-            QTest.mouseMove(timeline.viewport(), rect().center().toPoint())
+            await move_mouse(timeline.viewport(), QPoint(1, 1))
+            await move_mouse(timeline.viewport(), rect().center().toPoint())
             await until(bar.isVisible)
             height = timeline.viewport().height()
             bar.reply_pressed.emit()

@@ -13,6 +13,7 @@ from engine.core.ids import DeliveryState
 from engine.core.problems import FailureReason
 from engine.events import MessageView, ReactionView
 from engine.text_spans import SpanKind, TextSpan
+from tests.ui.driving import move_mouse
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     application,
@@ -110,10 +111,10 @@ def button_point(view: TimelineView, button: RowButton) -> QPoint:
     raise AssertionError(button)
 
 
-def drag(view: TimelineView, start: QPoint, end: QPoint) -> None:
+async def drag(view: TimelineView, start: QPoint, end: QPoint) -> None:
     QTest.mousePress(view.viewport(), LEFT, NO_KEYS, start)
-    QTest.mouseMove(view.viewport(), (start + end) / 2)
-    QTest.mouseMove(view.viewport(), end)
+    await move_mouse(view.viewport(), (start + end) / 2)
+    await move_mouse(view.viewport(), end)
     QTest.mouseRelease(view.viewport(), LEFT, NO_KEYS, end)
 
 
@@ -130,7 +131,7 @@ def copied(view: TimelineView) -> str:
 def test_text_within_a_message_is_copied_bare(backwards: bool) -> None:
     async def scenario(view: TimelineView) -> None:
         ends = [text_point(view, ROWS[0], 0), text_point(view, ROWS[0], 5)]
-        drag(view, *(reversed(ends) if backwards else ends))
+        await drag(view, *(reversed(ends) if backwards else ends))
         assert copied(view) == "first"
 
     with_rows(scenario)
@@ -138,7 +139,7 @@ def test_text_within_a_message_is_copied_bare(backwards: bool) -> None:
 
 def test_text_across_messages_keeps_who_and_when() -> None:
     async def scenario(view: TimelineView) -> None:
-        drag(view, text_point(view, ROWS[0], 6), text_point(view, ROWS[1], 6))
+        await drag(view, text_point(view, ROWS[0], 6), text_point(view, ROWS[1], 6))
         assert copied(view) == (
             "Maya, 20 November 2026, 13:00\nwords\n\nYou, 20 November 2026, 13:10\nmy own"
         )
@@ -148,7 +149,7 @@ def test_text_across_messages_keeps_who_and_when() -> None:
 
 def test_indexes_beyond_an_emoji_are_those_of_qt() -> None:
     async def scenario(view: TimelineView) -> None:
-        drag(view, text_point(view, ROWS[2], 5), text_point(view, ROWS[2], 10))
+        await drag(view, text_point(view, ROWS[2], 5), text_point(view, ROWS[2], 10))
         assert copied(view) == "🌊 at"
 
     with_rows(scenario)
@@ -168,7 +169,7 @@ def test_select_all_takes_every_loaded_message() -> None:
 
 def test_a_selection_stays_on_its_text_when_rows_come_in_above() -> None:
     async def scenario(view: TimelineView) -> None:
-        drag(view, text_point(view, ROWS[1], 3), text_point(view, ROWS[1], 6))
+        await drag(view, text_point(view, ROWS[1], 3), text_point(view, ROWS[1], 6))
         view.add(message(5, "Luc", "late", late=True))
         assert copied(view) == "own"
         view.remove(ROWS[1].message_id)
@@ -195,7 +196,7 @@ def test_selected_text_is_painted_as_selected() -> None:
         box, y = bubble(view, ROWS[0])
         corner = (box.body_at + QPointF(1, y + 2)).toPoint()
         before = view.viewport().grab().toImage().pixelColor(corner)
-        drag(view, text_point(view, ROWS[0], 0), text_point(view, ROWS[0], 5))
+        await drag(view, text_point(view, ROWS[0], 0), text_point(view, ROWS[0], 5))
         after = view.viewport().grab().toImage().pixelColor(corner)
         assert before == view.scene.theme.surface
         assert after == view.scene.theme.accent
@@ -208,15 +209,15 @@ def test_a_link_shows_a_hand_and_a_click_asks_for_it() -> None:
         asked: list[str] = []
         view.linkActivated.connect(asked.append)
         inside, outside = text_point(view, ROWS[2], 15), text_point(view, ROWS[2], 2)
-        QTest.mouseMove(view.viewport(), outside)
+        await move_mouse(view.viewport(), outside)
         assert view.viewport().cursor().shape() is Qt.CursorShape.IBeamCursor
-        QTest.mouseMove(view.viewport(), inside)
+        await move_mouse(view.viewport(), inside)
         assert view.viewport().cursor().shape() is Qt.CursorShape.PointingHandCursor
         click(view, outside)
         assert asked == []
         click(view, inside)
         assert asked == [LINK]
-        drag(view, text_point(view, ROWS[2], 12), text_point(view, ROWS[2], 18))
+        await drag(view, text_point(view, ROWS[2], 12), text_point(view, ROWS[2], 18))
         assert asked == [LINK]
 
     with_rows(scenario)
@@ -242,7 +243,7 @@ def test_a_press_that_leaves_the_button_is_taken_back() -> None:
         asked: list[str] = []
         view.resendRequested.connect(asked.append)
         start = button_point(view, RowButton.RESEND)
-        drag(view, start, start - QPoint(0, 60))
+        await drag(view, start, start - QPoint(0, 60))
         assert asked == []
 
     with_rows(scenario)
@@ -330,7 +331,7 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
 
 def test_the_menu_copies_a_link_and_a_selection() -> None:
     async def scenario(view: TimelineView) -> None:
-        drag(view, text_point(view, ROWS[0], 0), text_point(view, ROWS[0], 5))
+        await drag(view, text_point(view, ROWS[0], 0), text_point(view, ROWS[0], 5))
         point = text_point(view, ROWS[2], 15)
         event = QContextMenuEvent(
             QContextMenuEvent.Reason.Mouse, point, view.viewport().mapToGlobal(point)

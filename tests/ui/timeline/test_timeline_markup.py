@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.events import MessageView
 from engine.text_spans import SpanKind, TextSpan
+from tests.ui.driving import move_mouse
 from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.test_timeline_interaction import (
     bubble,
@@ -101,7 +102,7 @@ def test_bold_words_are_of_a_face_that_there_is_and_not_smeared() -> None:
 
 def test_a_selection_across_marks_copies_them_and_a_word_out_of_them_does_not() -> None:
     async def scenario(view: TimelineView) -> None:
-        drag(view, text_point(view, SENTENCE, 1), text_point(view, SENTENCE, 21))
+        await drag(view, text_point(view, SENTENCE, 1), text_point(view, SENTENCE, 21))
         assert copied(view) == "ee **bold words** at"
         QTest.mouseDClick(
             view.viewport(),
@@ -129,7 +130,7 @@ def test_the_button_of_a_block_copies_its_code_and_says_so() -> None:
     async def scenario(view: TimelineView) -> None:
         for number, code in enumerate(("one", "two")):
             centre = code_block(view, TWO, number).copy_rect.center()
-            QTest.mouseMove(view.viewport(), on_screen(view, TWO, centre))
+            await move_mouse(view.viewport(), on_screen(view, TWO, centre))
             assert view.viewport().cursor().shape() is Qt.CursorShape.PointingHandCursor
             click(view, on_screen(view, TWO, centre))
             assert QGuiApplication.clipboard().text() == code
@@ -182,10 +183,10 @@ def test_the_bar_of_a_block_is_drawn_along_it() -> None:
         bar = code.bar
         assert bar is not None
         start = on_screen(view, CODE, bar.center())
-        drag(view, start, start + QPoint(60, 0))
+        await drag(view, start, start + QPoint(60, 0))
         assert code.scrolled > 60
         assert view.scene.selection.is_empty
-        drag(view, start + QPoint(60, 0), start + QPoint(2_000, 0))
+        await drag(view, start + QPoint(60, 0), start + QPoint(2_000, 0))
         assert code.scrolled == code.overflow
 
     with_rows(scenario, [CODE])
@@ -199,7 +200,7 @@ def test_code_is_selected_where_it_is_scrolled_to() -> None:
         inner = code.inner
         line = code.shape.line_height
         end = on_screen(view, CODE, QPointF(inner.right() - 40, inner.top() + line / 2))
-        drag(view, end - QPoint(60, 0), end)
+        await drag(view, end - QPoint(60, 0), end)
         part = copied(view)
         assert part
         assert part in LONG_LINE[-40:]

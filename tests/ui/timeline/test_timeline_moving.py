@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect
 from PySide6.QtGui import QImage, QPaintEvent
-from PySide6.QtTest import QTest
 
 from engine.core.ids import MessageId
+from tests.ui.driving import move_mouse
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     chatter,
@@ -111,7 +111,7 @@ def test_what_stands_over_the_rows_does_not_move_with_them() -> None:
             await settled(view)
             late = replace(message(600, "Luc", "late"), late=True)
             view.add(replace(late, position=replace(late.position, lamport_timestamp=299)))
-            QTest.mouseMove(view.viewport(), QPoint(300, 300))
+            await move_mouse(view.viewport(), QPoint(300, 300))
             for down in (20, 20, -35, 90, 3):
                 view.canvas.scroll_by(down)
                 assert_same(view, down)
