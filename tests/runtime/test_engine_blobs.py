@@ -1,6 +1,8 @@
 """Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
 
+import asyncio
 import shutil
+from collections.abc import Callable
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
 from engine.core.blobs.download import DownloadConfig
+from engine.core.blobs.manifest import ChunkName
 from engine.core.contacts import ContactState
 from engine.core.errors import (
     CommandError,
@@ -22,9 +25,11 @@ from engine.core.errors import (
 from engine.core.ids import ChannelId, ContentTopic
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
+from engine.events import EngineEvent
 from engine.file_views import FileProgressed, FileState
 from engine.persistence import saved_file
 from engine.runtime.files import transfer
+from engine.runtime.files.disk import BlobDisk
 from tests.runtime.blob_people import (
     MIB,
     SIZE,
@@ -219,6 +224,36 @@ async def test_who_hears_that_another_has_all_of_it_asks_within_a_second(
         at_ms += DownloadConfig().holdings_again_ms
         await bob.until_state(sent, FileState.COMPLETE)
         assert await bob.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_of_what_stands_still_no_rate_is_told_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    keep, may = BlobDisk.keep, asyncio.Semaphore(2)
+
+    async def when_it_may(disk: BlobDisk, name: ChunkName, sealed: bytes) -> None:
+        await may.acquire()
+        await keep(disk, name, sealed)
+
+    def goes_on(*, moving: bool) -> Callable[[EngineEvent], bool]:
+        return lambda event: (
+            isinstance(event, FileProgressed)
+            and 0 < event.file.done_bytes < 2 * MIB
+            and bool(event.file.rate) is moving
+        )
+
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, 2 * MIB))
+        await bob.until_state(sent, FileState.OFFERED)
+        monkeypatch.setattr(BlobDisk, "keep", when_it_may)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_file(sent, lambda file: file.state is FileState.RUNNING)
+        may.release()
+        await bob.until(goes_on(moving=True))
+        bob.told.clear()
+        await bob.until(goes_on(moving=False))
+        assert (await bob.shown(group, sent)).state is FileState.RUNNING
 
 
 async def test_pause_and_cancel(tmp_path: Path) -> None:

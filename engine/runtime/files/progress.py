@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
 from engine.events import EngineEvent, MessageView
@@ -11,6 +11,8 @@ from engine.file_views import FileProgressed
 from engine.runtime.files.book import Blob, FileBook, FileKey
 
 TOLD_EVERY_S: Final = 0.25
+_Going: TypeAlias = tuple[int, int]
+"""How many bytes have come, and how many come in a second."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,7 +41,7 @@ class Progress:
         self._begun.set()
 
     async def run(self) -> None:
-        told: Mapping[FileKey, int] = {}
+        told: Mapping[FileKey, _Going] = {}
         while True:
             if not self._running:
                 self._begun.clear()
@@ -50,19 +52,23 @@ class Progress:
             except StorageError:
                 _LOGGER.warning("how far a file is could not be told; it is told again")
 
-    async def _tell_what_changed(self, told: Mapping[FileKey, int]) -> Mapping[FileKey, int]:
-        """``told``: how many bytes of each running transfer were told of; return the new ones."""
-        done: dict[FileKey, int] = {}
+    async def _tell_what_changed(self, told: Mapping[FileKey, _Going]) -> Mapping[FileKey, _Going]:
+        """``told``: what was told of each running transfer; return that of now.
+
+        What stands still is told until its rate is nothing, too.
+        """
+        going: dict[FileKey, _Going] = {}
         for key in list(self._running):
             blob = self._book.blobs.get(key)
             if blob is None or blob.transfer is None:
                 continue
-            done[key] = blob.transfer.done_bytes
+            done_bytes = blob.transfer.done_bytes
+            going[key] = done_bytes, blob.rate.add(done_bytes)
             if blob.shown != (blob.file_state(), blob.file_problem()):
                 await self._tell(blob)
-            elif told.get(key) != done[key]:
+            elif told.get(key) != going[key]:
                 await self._tell_how_far(blob)
-        return done
+        return going
 
     async def _tell_how_far(self, blob: Blob) -> None:
         if blob.base is None:
