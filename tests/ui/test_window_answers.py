@@ -6,10 +6,11 @@ from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
 from engine.api import MAX_FILE_BYTES
+from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import MessageId
 from engine.events import MessageView, QuoteView
 from engine.file_views import FileState
-from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
+from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, turn, until
 from tests.ui.on_messages import (
     bubble,
     click,
@@ -201,8 +202,12 @@ def test_by_keys_one_hears_that_what_is_quoted_is_asked_for_or_not_shown(
             await until(lambda: shown_lines(it, row) == (name, why))
             words = "answers a message from before you came, you were not given its key, as I said"
             assert words in spoken_rows_of(it)[-1]
+            engine.fail("fetch_quoted", CommandError(CommandRefusal.NOT_FOR_US))
             it.press(Key.Key_Q, on=timeline)
             assert said[1:] == [why]
+            await until(lambda: not engine.failures["fetch_quoted"])
+            await turn()
+            assert not it.window.notices.notices(), "it stands in the quote already"
             hidden = replace(quote_of(engine.receive(group, "Luc", "hello")), text="", hidden=True)
             engine.alter(replace(row, quote=hidden))
             words = "Maya, answers Luc: Not shown on this device, as I said, "

@@ -10,6 +10,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.api import ChatEngine
+from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import ConversationId, MessageId
 from engine.events import MessageView
 from ui.tasks import Tasks
@@ -52,7 +53,11 @@ class MessageCommands(QObject):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.timeline.fetch_quoted(open_id, message_id)
+                try:
+                    await self._engine.timeline.fetch_quoted(open_id, message_id)
+                except CommandError as error:
+                    if error.refusal is not CommandRefusal.NOT_FOR_US:  # The quote says it itself.
+                        raise
 
             self._tasks.spawn(work, purpose=tr("ask for the quoted message"))
 
