@@ -1,8 +1,8 @@
 """The pictures of a conversation as people hold it: one real window on real engines, one story.
 
 Four friends plan a walk with all that a message can be: a reply, reactions, an edited and a deleted
-text, a mention, markup with a code block, a picture.  Each is drawn in light and in dark.  A part
-of ``scripts.screenshots``; by itself it draws only these.
+text, a mention, markup with a code block, a picture and an answer to it.  Each is drawn in light
+and in dark.  A part of ``scripts.screenshots``; by itself it draws only these.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Talk:
 
     async def hold(self) -> None:
         cast, group = self._cast, self._group
-        await cast.send_file(
+        photo = await cast.send_file(
             "Luc",
             group,
             "pier.jpg",
@@ -71,7 +71,7 @@ class Talk:
             media_type="image/jpeg",
             size=(560, 250),
         )
-        await self._say("Maya", _PLAN)
+        await self._say("Maya", _PLAN, reply_to=photo)
         await self._say("Jonas", _TIMES)
         await self._say("Ines", "I'll bring the ladder and soup for everybody.")
         ines = Mention(participant_id=cast.id_of("Ines"), start=0, length=5)

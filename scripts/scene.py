@@ -145,9 +145,9 @@ class Cast:
         caption: str = "",
         media_type: str = "text/csv",
         size: tuple[int, int] = (0, 0),
-    ) -> None:
+    ) -> MessageId:
         self.clock.forward(1)
-        await self.engines[name].timeline.send_file(
+        sent = await self.engines[name].timeline.send_file(
             group,
             name=file_name,
             media_type=media_type,
@@ -157,6 +157,7 @@ class Cast:
             height=size[1],
         )
         await asyncio.sleep(0.15)
+        return sent
 
     def id_of(self, name: str) -> ParticipantId:
         identity = self.engines[name].identity()
