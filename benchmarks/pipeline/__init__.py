@@ -1,12 +1,14 @@
 """The pipeline measured: audits of 1, 10 and 100 million events with known faults, and ingesting.
 
-Each measurement has a process, and so a Java, of its own.  Spark, DuckDB with the same plan and
-with every row looked at, and Polars work on the same files in one run.  Data lie in a temporary
-directory and are removed size by size.  Wall clock counts; processor time stands beside it, as
-other work on the machine does not lengthen it as much.
+Ten million are also audited by a cluster of one worker and of two, and from the logs that people
+hand in to the last witness.  Each measurement has a process, and so a Java, of its own.  Spark,
+DuckDB with the same plan and with every row looked at, and Polars work on the same files in one
+run.  Data lie in a temporary directory and are removed size by size.  Wall clock counts; processor
+time stands beside it, as other work on the machine does not lengthen it as much.
 """
 
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,10 +18,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import duckdb
+
 from benchmarks.pipeline.generator import Injected, generate
+from benchmarks.pipeline.handed_in import hand_in
 from benchmarks.pipeline.logs import write_logs
+from benchmarks.pipeline.spark_work import HEAP, wrong
 from benchmarks.report import Figure, Report
-from pipeline.commands.outcome import FINE, LOOK
+from pipeline.commands.outcome import DIFFERS, FINE, LOOK
 
 MILLION: Final = 1_000_000
 SIZES: Final = (MILLION, 10 * MILLION, 100 * MILLION)
@@ -32,6 +38,10 @@ DUCKDB_BARS: Final = {10 * MILLION: 4.0, 100 * MILLION: 1.5}
 SHUFFLE_BAR: Final = 40.0
 """Bytes for an event."""
 GROWTH_BAR: Final = 1.2
+WORKERS_BAR: Final = 1.6
+FROM_LOGS_BAR: Final = 8.0
+"""Times DuckDB's."""
+FROM_LOGS_RUNS: Final = 3
 INGEST_BAR: Final = 300_000
 TINY_BAR_S: Final = 12.0
 ONE_MORE_BAR_S: Final = 15.0
@@ -76,6 +86,8 @@ def audits(place: Path, sizes: Sequence[int]) -> list[Figure]:
             figures += by_duckdb(size, warm, in_process("beside", "hash_join", made))
             if size == BESIDE:
                 figures += beside(made)
+                figures += workers(made)
+                figures += from_logs(Path(made), place / "handed in")
     if 100 * MILLION in seconds:
         growth = seconds[100 * MILLION] / seconds[10 * MILLION]
         name = "time for an event at 100 million, relative to 10 million"
@@ -130,6 +142,61 @@ def beside(made: str) -> list[Figure]:
     return figures
 
 
+def workers(made: str) -> list[Figure]:
+    """Each of one core; the driver takes its share of the same machine."""
+    name = f"{BESIDE // MILLION} million events"
+    one, two = (
+        [run["seconds"] for run in in_process("spark_work", "audit", made, number)["warm"]]
+        for number in ("1", "2")
+    )
+    gain = statistics.median(one) / statistics.median(two)
+    return [
+        figure(f"{name}: audit, later, by one worker", one, "s"),
+        figure(f"{name}: audit, later, by two workers", two, "s"),
+        figure(f"{name}: … times as fast by two", [gain], "times", (WORKERS_BAR, "at least")),
+    ]
+
+
+def from_logs(made: Path, place: Path) -> list[Figure]:
+    """Whole processes on Parquet exports, in turns: the command on Spark, and one of DuckDB."""
+    name = f"{BESIDE // MILLION} million events, from exported logs"
+    place.mkdir()
+    rows = hand_in(made, place / "logs")
+    (place / "made").symlink_to(made)
+    ours: list[float] = []
+    theirs: list[float] = []
+    most_wrong = most_wrong_of_theirs = 0
+    for run in range(FROM_LOGS_RUNS):
+        out = place / f"out {run}"
+        more = ("--master", "local[*]", "--driver-memory", HEAP)
+        ours.append(audit_command(place / "logs", out, *more, codes=(DIFFERS,)))
+        most_wrong = max(most_wrong, wrong(made, told_in(out)))
+        began = time.perf_counter()
+        seen = in_process("beside", "handed_in", str(place))
+        theirs.append(time.perf_counter() - began)
+        most_wrong_of_theirs = max(most_wrong_of_theirs, seen["wrong"])
+        shutil.rmtree(out)
+    shutil.rmtree(place)
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    return [
+        figure(f"{name}, {rows} rows: command audit", ours, "s"),
+        figure(f"{name}: … wrong", [float(most_wrong)], "", at_most(0)),
+        figure(f"{name}: one query", theirs, "s", peer="DuckDB"),
+        figure(f"{name}: … wrong", [float(most_wrong_of_theirs)], "", peer="DuckDB"),
+        figure(f"{name}: … relative to DuckDB", [ratio], "times", (FROM_LOGS_BAR, "at most")),
+    ]
+
+
+def told_in(out: Path) -> set[tuple[object, ...]]:
+    """The witnesses that a command left in its tables."""
+    with duckdb.connect() as connection:
+        rows = connection.execute(
+            "SELECT channel, participant, kind, mid, parent_mid FROM read_parquet(?)",
+            [f"{out}/audit/witnesses/**/*.parquet"],
+        ).fetchall()
+    return set(rows)
+
+
 def ingest(place: Path, messages: int) -> list[Figure]:
     write_logs(place / "logs", PARTICIPANTS, messages)
     seen = in_process("spark_work", "ingest", str(place))
@@ -179,7 +246,7 @@ def one_more(place: Path) -> list[Figure]:
     return figures
 
 
-def audit_command(logs: Path, out: Path, *more: str) -> float:
+def audit_command(logs: Path, out: Path, *more: str, codes: Sequence[int] = (FINE, LOOK)) -> float:
     """Seconds, from the start of Python on.  Members without a log are no fault here."""
     began = time.perf_counter()
     done = subprocess.run(  # noqa: S603 - our own command
@@ -190,14 +257,14 @@ def audit_command(logs: Path, out: Path, *more: str) -> float:
         text=True,
         timeout=PATIENCE_S,
     )
-    if done.returncode not in (FINE, LOOK):
+    if done.returncode not in codes:
         raise RuntimeError(done.stderr)
     return time.perf_counter() - began
 
 
-def in_process(module: str, what: str, place: str) -> Seen:
+def in_process(module: str, what: str, place: str, *more: str) -> Seen:
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", f"benchmarks.pipeline.{module}", what, place],
+        [sys.executable, "-m", f"benchmarks.pipeline.{module}", what, place, *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

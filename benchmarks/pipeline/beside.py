@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.pipeline import hash_join, oracle
+from benchmarks.pipeline import handed_in, hash_join, oracle
 from benchmarks.pipeline.spark_work import truth, wrong
 
 ROUNDS = 3
@@ -39,6 +39,11 @@ def by_every_row(place: Path) -> dict[str, object]:
         seconds, spent = time.perf_counter() - began, time.process_time() - cpu
     found = {(*row[:4], row[6]) for row in rows}
     return {"seconds": [seconds], "cpu_seconds": [spent], "wrong": wrong(place, found)}
+
+
+def by_one_query(place: Path) -> dict[str, object]:
+    """Of what was handed in, so from reading files on; the process is timed by who starts it."""
+    return {"wrong": wrong(place / "made", handed_in.witnesses(place / "logs"))}
 
 
 def in_polars(place: Path) -> dict[str, object]:
@@ -71,5 +76,10 @@ def in_polars(place: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    work = {"hash_join": by_hash_join, "every_row": by_every_row, "polars": in_polars}[sys.argv[1]]
-    print(json.dumps(work(Path(sys.argv[2]))))
+    work = {
+        "hash_join": by_hash_join,
+        "every_row": by_every_row,
+        "polars": in_polars,
+        "handed_in": by_one_query,
+    }
+    print(json.dumps(work[sys.argv[1]](Path(sys.argv[2]))))

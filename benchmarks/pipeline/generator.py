@@ -42,7 +42,8 @@ CREATE TABLE message AS
     FROM sizes, range(n) r(i)
   );
 ALTER TABLE message ADD COLUMN mid BIGINT;
-UPDATE message SET mid = signed(('0x' || substr(message_id, 1, 16))::UBIGINT::HUGEINT);
+UPDATE message
+  SET mid = signed(('0x' || substr(sha256(message_id), 1, 16))::UBIGINT::HUGEINT);
 CREATE TABLE people AS
   SELECT k, channel, n, who, substr(sha256('participant ' || k || ' ' || who), 1, 16) AS participant
   FROM sizes, range({participants}) r(who);

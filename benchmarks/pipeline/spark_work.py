@@ -1,19 +1,24 @@
 """A process that measures one thing on Spark and prints what it saw as a line of JSON.
 
-``python -m benchmarks.pipeline.spark_work WHAT PLACE``: one process for each, so that none finds
-warm code or a full heap of another's.
+``python -m benchmarks.pipeline.spark_work WHAT PLACE [WORKERS]``: one process for each, so that
+none finds warm code or a full heap of another's.  With WORKERS it is a cluster in miniature of so
+many, each a process of its own with one core.
 """
 
 import json
+import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.parquet as pq
+import pyspark
 
 from benchmarks.pipeline.costs import Cost, cost_of
 from pipeline import bronze
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HEAP: Final = "4g"
+WORKER_MIB: Final = 2_048
 WARM: Final = 3
 COLUMNS: Final = ("channel", "participant", "kind", "mid", "parent_mid")
 LOG: Final = "channel string, participant string"
@@ -103,13 +109,31 @@ WORK: Final[dict[str, Callable[["SparkSession", Path], Seen]]] = {
 }
 
 
+def cluster_of(workers: int, home: Path) -> SessionSettings:
+    """Its workers keep their files in Spark's home, which must not be the installed one."""
+    for path in Path(pyspark.__file__).parent.iterdir():
+        (home / path.name).symlink_to(path)
+    os.environ["SPARK_HOME"] = str(home)
+    return SessionSettings(
+        master=f"local-cluster[{workers},1,{WORKER_MIB}]",
+        driver_memory="1g",
+        app="benchmark",
+        more={"spark.executor.memory": f"{WORKER_MIB}m"},
+    )
+
+
 def main() -> None:
-    what, place = sys.argv[1], Path(sys.argv[2])
-    began = time.perf_counter()
-    with session(SessionSettings(driver_memory=HEAP, app="benchmark")) as spark:
+    what, place, *workers = sys.argv[1:]
+    with ExitStack() as stack:
+        settings = SessionSettings(driver_memory=HEAP, app="benchmark")
+        if workers:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="causerie-spark-")))
+            settings = cluster_of(int(workers[0]), home)
+        began = time.perf_counter()
+        spark = stack.enter_context(session(settings))
         up = time.perf_counter() - began
         _, first_job = cost_of(spark, lambda: spark.range(1_000).groupBy().sum("id").collect())
-        seen = WORK[what](spark, place)
+        seen = WORK[what](spark, Path(place))
     print(json.dumps({"session_s": up, "first_job_s": first_job.seconds, **seen}))
 
 

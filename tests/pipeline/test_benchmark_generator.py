@@ -7,11 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.pipeline import oracle
+from benchmarks.pipeline import handed_in, oracle, told_in
 from benchmarks.pipeline.generator import Injected, generate
 from benchmarks.pipeline.hash_join import views
 from benchmarks.pipeline.spark_work import tables
 from pipeline.audit import audit
+from pipeline.cli import main
 
 EVENTS = 60_000
 COLUMNS = ("channel", "participant", "kind", "mid", "parent_mid")
@@ -64,3 +65,14 @@ def test_the_audit_finds_what_was_injected_and_nothing_else(
     assert sum(row["count"] for row in verdicts) == (
         pq.read_table(place / "member.parquet").num_rows
     )
+
+
+def test_of_the_logs_that_are_handed_in_both_say_what_was_injected(
+    made: tuple[Path, Injected], tmp_path: Path
+) -> None:
+    place, injected = made
+    rows = handed_in.hand_in(place, tmp_path / "logs")
+    assert rows > 3 * injected.events
+    assert in_order(list(handed_in.witnesses(tmp_path / "logs"))) == truth(place)
+    assert main(["audit", str(tmp_path / "logs"), "--out", str(tmp_path / "out")]) == 1
+    assert in_order(list(told_in(tmp_path / "out"))) == truth(place)
