@@ -7,9 +7,7 @@ stage, which they have to find.
 """
 
 import hashlib
-import inspect
 import random
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,6 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.pipeline import oracle
 from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
 from pipeline.session import SessionSettings, session
+from tests.pipeline.planted import plant
 
 BUCKET = 4
 LOG: Final = {"channel": pa.string(), "participant": pa.string()}
@@ -341,17 +340,6 @@ def test_a_planted_bug_is_found(  # noqa: PLR0913, PLR0917 -- two fixtures more 
     code: str,
     bug: str,
 ) -> None:
-    source = inspect.getsource(module)
-    assert code in source
-    broken = ModuleType(module.__name__)
-    sys.modules[broken.__name__], before = broken, sys.modules[module.__name__]
-    try:
-        exec(compile(source.replace(code, bug, 1), broken.__name__, "exec"), vars(broken))  # noqa: S102 - our own source
-    finally:
-        sys.modules[broken.__name__] = before
-    for user in (module, cells, drill, causal, verdict):
-        for name, value in vars(user).copy().items():
-            if inspect.isfunction(value) and value.__module__ == module.__name__:
-                monkeypatch.setattr(user, name, getattr(broken, name))
+    plant(monkeypatch, module, code, bug)
     with pytest.raises(AssertionError):
         audited(spark, many(seed=1), tmp_path, grace_ms=1)

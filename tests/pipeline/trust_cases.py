@@ -35,6 +35,7 @@ DAY_MS: Final = 86_400_000
 YEAR_MS: Final = 365 * DAY_MS
 AGES_MS: Final = 2**62
 """More than any calendar has."""
+AT_THE_END: Final = {"snapshot", "stopped"}
 Witness = tuple[str, str, int]
 
 
@@ -137,7 +138,7 @@ def with_gap_at_the_end(story: Story, log: Log) -> Log:
     log = dropped(story, log, range(20, 23))
     held = [each for each in held_by(story, log.person, messages_of(story)) if each.number < 15]
     taken = 15 * STEP_MS - 1_000
-    rows = [row for row in log.rows[DELIVERY_EVENT] if row["kind"] not in {"snapshot", "stopped"}]
+    rows = [row for row in log.rows[DELIVERY_EVENT] if row["kind"] not in AT_THE_END]
     shot = event_row(story, log.person, 0, "snapshot", taken)
     shot |= {"channel": story.channel, "protocol": "sds", "amount": len(held)}
     before = sum(int(str(row["at_ms"])) < START_MS + taken for row in rows)
@@ -157,12 +158,19 @@ def second_file(story: Story, log: Log) -> Log:
     return log.headed(previous_log_id=name_of(f"first file of {story.name}"))
 
 
+def first_rows_gone(story: Story, log: Log) -> Log:
+    """The rows before message 12 were taken out of the one file that there is."""
+    late = {story.id_of(number) for number in range(12, story.count)}
+    return log.but(
+        DELIVERY_EVENT,
+        lambda row: row if row.get("message_id") in late or row["kind"] in AT_THE_END else None,
+    )
+
+
 def second_file_without_order(story: Story, log: Log) -> Log:
     """As above, and the program was killed before it wrote the order."""
     log = second_file(story, log)
-    log = log.but(
-        DELIVERY_EVENT, lambda row: None if row["kind"] in {"snapshot", "stopped"} else row
-    )
+    log = log.but(DELIVERY_EVENT, lambda row: None if row["kind"] in AT_THE_END else row)
     return log.but(LOG_SNAPSHOT, lambda _: None)
 
 
@@ -386,6 +394,12 @@ TOGETHER: Final = (
         code=3,
     ),
     Case(
+        Story("first rows gone"),
+        but("bob", first_rows_gone),
+        problems={"bob": set_of("first file")},
+        code=3,
+    ),
+    Case(
         Story("first file gone, no order"),
         but("bob", second_file_without_order),
         verdicts={"bob": "not observed"},
@@ -475,6 +489,16 @@ TOGETHER: Final = (
         Story("absent members"),
         without("dan", "eve"),
         absent=frozenset({"dan", "eve"}),
+        code=3,
+    ),
+    Case(
+        Story(
+            "absent sender, others came later",
+            people=(*SIX, "gus"),
+            stays=dict.fromkeys(("dan", "eve", "fay"), JOINS_LATE),
+        ),
+        without("gus"),
+        absent=frozenset({"gus"}),
         code=3,
     ),
     # Clocks.

@@ -1,0 +1,106 @@
+"""A bug planted in any stage before the audit, and in the gate behind it, makes some case wrong.
+
+The cases of ``trust_cases`` are written from the contract; that they are sharp enough is shown
+here, as it is for the audit itself in ``test_audit_is_exact``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline import bronze, clock, comparable, coverage, silver, trust
+from pipeline.lake import Lake
+from pipeline.prepare import prepare
+from pipeline.session import session
+from pipeline.sources import arrow_rows
+from tests.pipeline.planted import plant
+from tests.pipeline.test_trust import WITHOUT_JAVA, assert_right, found_in, write
+from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER
+
+BUGS: Final = [
+    (arrow_rows, "pc.coalesce(problems, here)", "problems"),
+    (bronze, "(-log.last_seq, log.file)", "(log.last_seq, log.file)"),
+    (comparable, 'F.desc("people"), F.desc("rows")', 'F.asc("people"), F.asc("rows")'),
+    (comparable, '.where("one <> other")', '.where("one <> one")'),
+    (comparable, "- OVERLAP_MS)", "+ OVERLAP_MS * 1_000_000)"),
+    (comparable, "beginnings > 1", "beginnings > 2"),
+    (silver, 'rows.dropDuplicates(["log_id", "seq"]) if may_repeat else rows', "rows"),
+    (silver, 'F.max(F.struct("snapshot_ms"', 'F.min(F.struct("snapshot_ms"'),
+    (silver, '"snapshot_ms", "mid"]', '"mid"]'),
+    (silver, 'F.col("seq") > F.col("snapshot_seq")', 'F.col("seq") < F.col("snapshot_seq")'),
+    (silver, 'F.try_subtract("sent_ms"', 'F.try_add("sent_ms"'),
+    (silver, '(F.col("yes") * 2 > F.col("all"))', "F.lit(True)"),
+    (silver, "~denies, MINORITY", "denies, MINORITY"),
+    (silver, 'F.col("participant") != sender', 'F.col("participant") == sender'),
+    (silver, '.where("NOT is_best OR bests > 1")', '.where("is_best")'),
+    (silver, 'F.array_join("parent_mids", ",")', 'F.lit("")'),
+    (coverage, 'F.col("first_seq") > 1', "F.lit(False)"),
+    (coverage, 'F.col("has_previous").isNull())', 'F.col("has_previous").isNotNull())'),
+    (coverage, 'F.col("gaps") > 0, GAP', "F.lit(False), GAP"),
+    (coverage, '& ~F.col("is_gap_later")', ""),
+    (coverage, '& ~F.col("is_bad")', ""),
+    (coverage, '(F.col("joined_ms") <= sent_ms) &', ""),
+    (coverage, 'F.try_subtract("joined_ms", offset_ms)', 'F.col("joined_ms")'),
+    (coverage, 'F.col("sent_ms") > F.col("until_ms")', 'F.col("sent_ms") < F.col("until_ms")'),
+    (clock, "(there - back) // 2", "(there + back) // 2"),
+    (clock, "(-len(apart[who]) / partners[who],", "(not apart[who],  len(apart[who]),"),
+    (clock, "F.min(apart_ms(", "F.max(apart_ms("),
+    (trust, 'F.col("vouched_by") == MINORITY', 'F.col("vouched_by") != MINORITY'),
+    (trust, 'lacking.where("is_whole")', "lacking"),
+    (trust, 'others.where("NOT is_doubtful")', "others"),
+    (trust, '| (F.col("unobserved") > 0)', ""),
+    (trust, 'F.when(F.col(f"n_{CONFLICT}") > 0, CONFLICT)', "F.when(F.lit(False), CONFLICT)"),
+    (trust, 'F.array_contains("problems", NOTHING)', "F.lit(False)"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[SparkSession]:
+    with session(WITHOUT_JAVA) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("logs")
+    for case in (*TOGETHER, *OF_THE_AUDIT, *OTHER_KEYS):
+        write(case, place)
+    return place
+
+
+def judge(here: SparkSession, logs: Path, out: Path) -> None:
+    """Raises AssertionError, or KeyError for names that nobody has, if a case is judged wrongly."""
+    lake = Lake(out)
+    prepare(here, [logs], lake)
+    found = found_in(here, lake)
+    events = [(row["log_id"], row["seq"]) for row in found["event"]]
+    assert len(events) == len(set(events))
+    for case in (*TOGETHER, *OF_THE_AUDIT):
+        assert_right(case, found)
+
+
+@pytest.mark.long
+def test_without_a_bug_all_are_right(here: SparkSession, logs: Path, tmp_path: Path) -> None:
+    judge(here, logs, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("module", "code", "bug"), BUGS, ids=[f"{m.__name__.split('.')[-1]}: {c}" for m, c, _ in BUGS]
+)
+def test_a_planted_bug_is_found(  # noqa: PLR0913, PLR0917 -- two fixtures more than usual
+    here: SparkSession,
+    logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    code: str,
+    bug: str,
+) -> None:
+    plant(monkeypatch, module, code, bug)
+    with pytest.raises((AssertionError, KeyError)):
+        judge(here, logs, tmp_path)
