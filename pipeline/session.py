@@ -40,7 +40,15 @@ _PLANNING: Final[Mapping[str, str]] = {
 }
 """These follow a join's key back to its columns, which here finds nothing and takes its time."""
 
+_ATTEMPTS: Final = "16"
+"""Of a task, and of a stage in a row.
+
+Spark counts an executor that died against the task on it, whoever killed it, and stops at four.
+Tasks here take seconds, so each has its chance where executors live a little longer than that.
+"""
 _PROCESS: Final[Mapping[str, str]] = {
+    "spark.task.maxFailures": _ATTEMPTS,
+    "spark.stage.maxConsecutiveAttempts": _ATTEMPTS,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.codegen.cache.maxEntries": "1000",

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -28,8 +28,17 @@ LOOK_AGAIN_S = 0.2
 SPARK = Path(pyspark.__file__).parent
 COMMAND = Path(sys.executable).with_name("causerie-pipeline.py")
 EXECUTOR = b"CoarseGrainedExecutorBackend"
+DAEMON = b"daemon\0pyspark.worker"
+"""What an executor starts for the first task that is Python's; ours, or Spark's own."""
+TWO, ONE = "local-cluster[2,1,1024]", "local-cluster[1,1,1024]"
+SPARKS_OWN_ATTEMPTS = 4
 PEOPLE = ("ada", "bob", "cyd")
 LACKING = 321
+MANY = 3
+PARENT = 1
+"""Of the fields after a process' name in /proc/PID/stat (proc_pid_stat(5))."""
+DONE = "TaskSetManager: Finished task"
+"""What the driver says of each task."""
 COMPILED_ONCE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Five processes of Java that live for seconds do not earn what the second compiler takes."""
 
@@ -45,14 +54,28 @@ def logs_of(place: Path, messages: int) -> str:
     return lacking[1]
 
 
+def processes(word: bytes) -> list[int]:
+    """Whatever runs here with that word in its command."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # It ended just now.
+            if word in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def stat_of(process: int) -> list[str]:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
 class Submitted:
     """``causerie-pipeline`` as ``spark-submit`` runs it; its own processes are found and killed."""
 
-    def __init__(self, place: Path, *words: str | Path) -> None:
+    def __init__(self, place: Path, *words: str | Path, master: str = TWO) -> None:
         self._place = place
         self.told, self.errors = place / "out.txt", place / "errors.txt"
         launcher: list[str | Path] = [SPARK / "bin" / "spark-submit", "--driver-memory", "600m"]
-        launcher += ["--master", "local-cluster[2,1,1024]", COMMAND]
+        launcher += ["--master", master, COMMAND]
         with self.told.open("wb") as out, self.errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [*launcher, *words], env=self._environment(), cwd=place, stdout=out, stderr=errors,
@@ -81,14 +104,19 @@ class Submitted:
     def executors(self) -> list[int]:
         """Of their processes; only those that belong to ours."""
         found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                is_one = EXECUTOR in (place / "cmdline").read_bytes()
-                if is_one and os.getpgid(int(place.name)) == self._process.pid:
-                    found.append(int(place.name))
-            except OSError:  # It ended just now.
-                continue
+        for process in processes(EXECUTOR):
+            with suppress(OSError):
+                if os.getpgid(process) == self._process.pid:
+                    found.append(process)
         return sorted(found)
+
+    def at_work(self) -> list[int]:
+        """Those that have begun a task in Python."""
+        begun = set()
+        for daemon in processes(DAEMON):
+            with suppress(OSError):
+                begun.add(int(stat_of(daemon)[PARENT]))
+        return sorted(begun & set(self.executors()))
 
     def end(self) -> int:
         try:
@@ -103,8 +131,8 @@ class Submitted:
 
 
 @contextmanager
-def submitted(place: Path, *words: str | Path) -> Iterator[Submitted]:
-    running = Submitted(place, *words)
+def submitted(place: Path, *words: str | Path, master: str = TWO) -> Iterator[Submitted]:
+    running = Submitted(place, *words, master=master)
     try:
         yield running
     finally:
@@ -156,18 +184,43 @@ def test_one_dies_and_the_verdict_is_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("pause_s", [4, 7])
-def test_they_die_all_the_time_and_the_verdict_is_right(tmp_path: Path, pause_s: int) -> None:
-    """One after the other at every moment of the work, which is so much that it is theirs."""
+def test_a_task_outlives_more_executors_than_spark_would_let_it(tmp_path: Path) -> None:
+    """There is one executor at a time, and each dies as soon as it has begun the first task."""
+    out, killed = tmp_path / "sweep", set[int]()
+    words = ("simulate", "--members", "4", "--messages", "40", "--out", out)
+    with submitted(tmp_path, *words, master=ONE) as running:
+        until = time.monotonic() + DEADLINE_S
+        while len(killed) < 2 * SPARKS_OWN_ATTEMPTS:
+            assert running.is_running, running.words
+            assert time.monotonic() < until, running.words
+            for executor in set(running.at_work()) - killed:
+                with suppress(ProcessLookupError):
+                    os.kill(executor, signal.SIGKILL)
+                    killed.add(executor)
+            time.sleep(LOOK_AGAIN_S / 10)
+        assert running.end() == 0, running.words
+    assert (out / "runs.csv").is_file()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("each", [19, 43])
+def test_they_die_all_the_time_and_the_verdict_is_right(tmp_path: Path, each: int) -> None:
+    """One of them whenever so many tasks more are done, while another is somewhere in the next.
+
+    Not by the clock: those of a busy machine would be dead before they have begun.  And with each
+    goes what it has shuffled, of up to a dozen tasks, so fewer than these would be for nothing.
+    """
     lacking, killed = logs_of(tmp_path / "logs", 60_000), 0
     words = ("audit", tmp_path / "logs", "--json", "--out", tmp_path / "lake")
     with submitted(tmp_path, *words) as running:
         until = time.monotonic() + DEADLINE_S
         while running.is_running and time.monotonic() < until:
-            time.sleep(pause_s)
-            if executors := running.executors():
-                os.kill(executors[killed % len(executors)], signal.SIGKILL)
-                killed += 1
+            time.sleep(LOOK_AGAIN_S)
+            executors = running.executors()
+            if executors and running.words.count(DONE) >= each * (killed + 1):
+                with suppress(ProcessLookupError):
+                    os.kill(executors[killed % len(executors)], signal.SIGKILL)
+                    killed += 1
         assert running.end() == 1, running.words
-    assert killed > 1
+    assert killed > MANY
     assert_bob_lacks(lacking, running.told.read_text())
