@@ -50,6 +50,25 @@ def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_choo
     play(scenario)
 
 
+def test_the_down_key_leads_from_the_search_to_the_first_that_is_found() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, group):
+            engine.add_group("Book Circle")
+            kitchen = engine.add_group("Kitchen")
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            it.write("kit", on=sheet.search)
+            it.press(Key.Key_Down, on=sheet.search)
+            found = sheet.focusWidget()
+            assert isinstance(found, QCheckBox)
+            assert found.accessibleName() == "Kitchen"
+            it.press(Key.Key_Space, on=found)
+            assert sheet.chosen == (kitchen,)
+
+    play(scenario)
+
+
 def test_where_there_is_nobody_else_forwarding_says_so() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

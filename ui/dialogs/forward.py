@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QCheckBox, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.ids import ConversationId
@@ -49,7 +49,7 @@ class Forward(Sheet):
             and (message.file is None or view.open_channel is None)
         ]
         self._rows = [_Choice(view) for view in usable]
-        self.search = SearchLine()
+        self.search = _Search()
         self.search.setPlaceholderText(tr("Search"))
         self.body.addWidget(field_label(tr("Conversations"), self.search))
         self.body.addWidget(self.search)
@@ -73,6 +73,7 @@ class Forward(Sheet):
         self.confirm.clicked.connect(self.accept)
         self.confirm.setDefault(True)
         self.search.textChanged.connect(self._filter)
+        self.search.left_below.connect(self._enter_rows)
         self._judge()
         (self.search if usable else cancel).setFocus()
 
@@ -86,9 +87,26 @@ class Forward(Sheet):
         for row in self._rows:
             row.setVisible(wanted in row.name.casefold() or row.isChecked())
 
+    def _enter_rows(self) -> None:
+        first = next((row for row in self._rows if not row.isHidden()), None)
+        if first is not None:
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def _judge(self) -> None:
         self.chosen = tuple(row.conversation_id for row in self._rows if row.isChecked())
         self.confirm.setEnabled(bool(self.chosen))
+
+
+class _Search(SearchLine):
+    """The Down key leads to what it found."""
+
+    left_below = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down:
+            self.left_below.emit()
+        else:
+            super().keyPressEvent(event)
 
 
 class _Choice(QCheckBox):
