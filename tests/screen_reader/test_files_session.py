@@ -85,16 +85,17 @@ async def newcomer(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:
 
 
 async def a_missing_quote(alice: Person, bob: Person) -> None:
-    """It says so; Q asks for it, which is said at once."""
+    """It says that it was written before he came; Q says why it does not come."""
     await walk_to(alice, f"You, low water is at ten, {TIME}, .*")
     await alice.press("r")
     await alice.reader.until_focus(COMPOSER, "text")
     await alice.desk.type("that is now")
     await alice.press("Return")
-    answer = "Alice, answers a message that is not here yet, Q asks for it, that is now"
+    before = "answers a message from before you came, you were not given its key"
+    answer = f"Alice, {before}, that is now"
     await walk_to(bob, f"{answer}, {TIME}")
     await bob.press("q")
-    await bob.reader.until_announced("Asked for the message that is not here yet")
+    await bob.reader.until_announced("You were not given its key")
 
 
 async def a_large_file(alice: Person, bob: Person) -> None:

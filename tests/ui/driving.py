@@ -49,7 +49,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop turn until it holds.  It is looked at outside of any task."""
+    """Let the loop turn until it holds."""
     loop = asyncio.get_running_loop()
     reached: asyncio.Future[None] = loop.create_future()
 
@@ -61,7 +61,7 @@ async def until(condition: Callable[[], bool]) -> None:
         else:
             loop.call_later(_LOOK_AGAIN_S, look)
 
-    loop.call_soon(look)
+    look()
     await asyncio.wait_for(reached, PATIENCE_S)
 
 

@@ -1,6 +1,7 @@
 """What stands beside a message, and what is known of it: the bar under the mouse, focus, info."""
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
@@ -39,9 +40,15 @@ def hovers(timeline: TimelineView, message_id: MessageId) -> bool:
 async def once_hovered(
     timeline: TimelineView, message_id: MessageId, then: Callable[[], None]
 ) -> None:
-    """Do it as soon as the bar shows, before the rows move again."""
+    """Do it as soon as the bar shows, before the rows move again.
+
+    Never in this task: while the mouse is moved, others have their turn.
+    """
+    looks = count()
 
     def is_done() -> bool:
+        if next(looks) == 0:
+            return False
         if not hovers(timeline, message_id):
             return False
         then()
