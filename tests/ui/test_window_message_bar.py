@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtTest import QTest
 
@@ -130,6 +131,30 @@ def test_the_bar_goes_with_its_message_when_the_rows_move() -> None:
             bar.reply_pressed.emit()
             await until(lambda: timeline.viewport().height() != height)
             assert not bar.isVisible() or abs(bar.y() - rect().top()) <= 1
+
+    play(scenario)
+
+
+def test_the_bar_is_about_what_its_message_says_now_though_the_mouse_rests() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Low water is at 10:52")
+            row = replace(row, edited_ms=row.sent_ms)
+            engine.alter(row)
+            timeline = it.window.pane.timeline
+            bar, key = timeline.interaction.hover_bar, message_key(row.message_id)
+            await until(lambda: timeline.scene.message(key) == row)
+            before = timeline.scene.rect(key)
+            assert before is not None
+            await move_mouse(timeline.viewport(), QPoint(1, 1))
+            await move_mouse(timeline.viewport(), before.center())
+            await until(bar.isVisible)
+            place = bar.geometry()
+            engine.alter(replace(row, text="Low water is at 10:25"))
+            await until(lambda: timeline.scene.message(key) != row)
+            assert (timeline.scene.rect(key), bar.geometry()) == (before, place)
+            bar.reply_pressed.emit()
+            assert seen_words(it.window.pane.composer_bar)[1] == "Low water is at 10:25"
 
     play(scenario)
 

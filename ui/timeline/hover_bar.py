@@ -30,6 +30,9 @@ class HoverBar(QWidget):
         super().__init__(parent)
         self.message: MessageView | None = None
         """The one it belongs to, while it is shown."""
+        self.bubble = QRectF()
+        """That message's, which it stands beside."""
+        self._shown_for: tuple[MessageView, Abilities, QRectF, QRectF] | None = None
         self._reply = self._button("reply", tr("Reply"), self.reply_pressed.emit)
         self._react = self._button("smile", tr("React"), self.react_pressed.emit)
         self._more = self._button("more", tr("More"), self.more_pressed.emit)
@@ -49,7 +52,10 @@ class HoverBar(QWidget):
 
     def show_for(self, message: MessageView, can: Abilities, bubble: QRectF, room: QRectF) -> None:
         """Beside ``bubble``, or above its end where there is no room; ``room``: the viewport."""
-        self.message = message
+        if self._shown_for == (message, can, bubble, room):
+            return
+        self._shown_for = (message, can, bubble, room)
+        self.message, self.bubble = message, bubble
         self._reply.setVisible(can.reply)
         self._react.setVisible(can.react)
         self.adjustSize()
@@ -67,7 +73,7 @@ class HoverBar(QWidget):
         self.raise_()
 
     def hide_now(self) -> None:
-        self.message = None
+        self.message = self._shown_for = None
         self.hide()
 
     def react_place(self) -> QPoint:

@@ -81,7 +81,6 @@ class TimelineInteraction:
         self._pointer = Pointer(area.viewport(), scene, canvas, hovered=self._show_hover_bar)
         self._menu: Menu | None = None
         self.hover_bar = HoverBar(area.viewport())
-        self._bar_rect = QRectF()
         self._untold = False
         """Whether a screen reader has not heard yet which row has the focus."""
         navigation.page_shown.connect(self._page_shown)
@@ -166,22 +165,26 @@ class TimelineInteraction:
         return next((m for m in newest_first if m.is_own and self._abilities(m).edit), None)
 
     def _show_hover_bar(self) -> None:
-        hover, bar = self._scene.hover, self.hover_bar
-        message = None if hover is None else hover.message
+        hover = self._scene.hover
         rect = None if hover is None else self._scene.rect(hover.key)
-        if message is None or rect is None or not self._abilities(message).info:
-            bar.hide_now()
-        elif bar.message is None or bar.message.message_id != message.message_id:
+        self._put_bar(None if hover is None else hover.message, rect)
+
+    def _put_bar(self, message: MessageView | None, rect: QRectF | None) -> None:
+        can = None if message is None else self._abilities(message)
+        if message is None or rect is None or can is None or not can.info:
+            self.hover_bar.hide_now()
+        else:
             room = QRectF(self._area.viewport().rect())
-            bar.show_for(message, self._abilities(message), rect, room)
-            self._bar_rect = rect
+            self.hover_bar.show_for(message, can, rect, room)
 
     def _keep_bar_beside(self) -> None:
-        """It goes with its row, or to the one that came under the mouse."""
-        message = self.hover_bar.message
-        if message is None:
+        """It goes with its row and what that says, or to the one that came under the mouse."""
+        if self.hover_bar.message is None:
             return
-        if self._scene.rect(message_key(message.message_id)) != self._bar_rect:
+        key = message_key(self.hover_bar.message.message_id)
+        if (rect := self._scene.rect(key)) == self.hover_bar.bubble:
+            self._put_bar(self._scene.message(key), rect)
+        else:
             self.hover_bar.hide_now()
             self._pointer.look_again()
             self._show_hover_bar()
@@ -505,8 +508,7 @@ class TimelineInteraction:
         return bool(wide)
 
     def _focused_message(self) -> MessageView | None:
-        row = self._scene.row(self._scene.focus_key)
-        return None if row is None else message_in(row)
+        return self._scene.message(self._scene.focus_key)
 
     def _press_focused(self) -> None:
         """Enter does what the row wants most: fetch, resend, unfold, or open its only link."""

@@ -197,6 +197,11 @@ class Scene:
         index = None if key is None else self.loaded.row_index(key)
         return None if index is None else self.loaded.rows[index]
 
+    def message(self, key: RowKey | None) -> MessageView | None:
+        """The one in the loaded row with this key, as it is now."""
+        row = self.row(key)
+        return None if row is None else message_in(row)
+
     def fit(self, width: float, height: float, *, narrow: bool, mirrored: bool = False) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""
         theme = current_theme()
