@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 import duckdb
@@ -26,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.pipeline import oracle
 from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
 from pipeline.session import SessionSettings, session
-from tests.pipeline.planted import plant
+from tests.pipeline.planted import Bug, each_of, plant
 
 BUCKET = 4
 LOG: Final = {"channel": pa.string(), "participant": pa.string()}
@@ -305,41 +304,36 @@ def test_whichever_way_they_are_joined(
 # --- planted bugs ---------------------------------------------------------------------------------
 
 BUGS: Final = [
-    (cells, "last_ms >= stay", "last_ms > stay"),
-    (cells, "first_ms < stay", "first_ms <= stay"),
-    (cells, "F.max(ahead)", "F.min(ahead)"),
-    (cells, '(F.col("matched") == F.col("c_n"))', "F.lit(True)"),
-    (cells, '- F.col("n"))', "- F.lit(0))"),
-    (cells, "asc_nulls_last", "asc_nulls_first"),
-    (cells, "and not unknown", "or True"),
-    (drill, 'F.min("low").alias("low"), F.max("high")', 'F.min("low").alias("low"), F.min("high")'),
-    (drill, '| F.col("is_copy")', ""),
-    (drill, "+ F.row_number().over(in_order) - 1", "+ F.row_number().over(in_order)"),
-    (drill, '"left_anti"', '"left_semi"'),
-    (causal, 'F.col("place") < F.col("parent_place")', "F.lit(False)"),
-    (causal, "moved.union(_late(tables, order, canonical))", "moved"),
-    (causal, 'F.col("position") - F.col("shift")', 'F.col("position")'),
-    (causal, '"at < parent_at"', '"at > parent_at"'),
-    (causal, '& ~F.col("is_copy")', ""),
-    (causal, "given_up.log_id <> early.log_id OR ", ""),
-    (causal, "OR given_up.seq < early.seq", "OR given_up.seq > early.seq"),
-    (causal, 'F.min("seq").alias("seq")', 'F.max("seq").alias("seq")'),
-    (verdict, "F.min(first)", "F.max(first)"),
-    (verdict, 'F.col("last_equal") < F.col("gap_bucket")', "F.lit(True)"),
-    (verdict, '(F.size("stays") == 0) &', ""),
+    Bug(cells, "last_ms >= stay", "last_ms > stay"),
+    Bug(cells, "first_ms < stay", "first_ms <= stay"),
+    Bug(cells, "F.max(ahead)", "F.min(ahead)"),
+    Bug(cells, '(F.col("matched") == F.col("c_n"))', "F.lit(True)"),
+    Bug(cells, '- F.col("n"))', "- F.lit(0))"),
+    Bug(cells, "asc_nulls_last", "asc_nulls_first"),
+    Bug(cells, "and not unknown", "or True"),
+    Bug(drill, '"low"), F.max("high")', '"low"), F.min("high")'),
+    Bug(drill, '| F.col("is_copy")', ""),
+    Bug(drill, "+ F.row_number().over(in_order) - 1", "+ F.row_number().over(in_order)"),
+    Bug(drill, '"left_anti"', '"left_semi"'),
+    Bug(causal, 'F.col("place") < F.col("parent_place")', "F.lit(False)"),
+    Bug(causal, "moved.union(_late(tables, order, canonical))", "moved"),
+    Bug(causal, 'F.col("position") - F.col("shift")', 'F.col("position")'),
+    Bug(causal, '"at < parent_at"', '"at > parent_at"'),
+    Bug(causal, '& ~F.col("is_copy")', ""),
+    Bug(causal, "given_up.log_id <> early.log_id OR ", ""),
+    Bug(causal, "OR given_up.seq < early.seq", "OR given_up.seq > early.seq"),
+    Bug(causal, 'F.min("seq").alias("seq")', 'F.max("seq").alias("seq")'),
+    Bug(verdict, "F.min(first)", "F.max(first)"),
+    Bug(verdict, 'F.col("last_equal") < F.col("gap_bucket")', "F.lit(True)"),
+    Bug(verdict, '(F.size("stays") == 0) &', ""),
 ]  # fmt: skip
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("module", "code", "bug"), BUGS, ids=[bug[1] for bug in BUGS])
-def test_a_planted_bug_is_found(  # noqa: PLR0913, PLR0917 -- two fixtures more than usual
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    module: ModuleType,
-    code: str,
-    bug: str,
+@each_of(BUGS)
+def test_a_planted_bug_is_found(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Bug
 ) -> None:
-    plant(monkeypatch, module, code, bug)
+    plant(monkeypatch, bug)
     with pytest.raises(AssertionError):
         audited(spark, many(seed=1), tmp_path, grace_ms=1)

@@ -6,7 +6,6 @@ here, as it is for the audit itself in ``test_audit_is_exact``.
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import pytest
@@ -17,44 +16,44 @@ from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.session import session
 from pipeline.sources import arrow_rows
-from tests.pipeline.planted import plant
+from tests.pipeline.planted import Bug, each_of, plant
 from tests.pipeline.test_trust import WITHOUT_JAVA, assert_right, found_in, write
 from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER
 
 BUGS: Final = [
-    (arrow_rows, "pc.coalesce(problems, here)", "problems"),
-    (bronze, "(-log.last_seq, log.file)", "(log.last_seq, log.file)"),
-    (comparable, 'F.desc("people"), F.desc("rows")', 'F.asc("people"), F.asc("rows")'),
-    (comparable, '.where("one <> other")', '.where("one <> one")'),
-    (comparable, "- OVERLAP_MS)", "+ OVERLAP_MS * 1_000_000)"),
-    (comparable, "beginnings > 1", "beginnings > 2"),
-    (silver, 'rows.dropDuplicates(["log_id", "seq"]) if may_repeat else rows', "rows"),
-    (silver, 'F.max(F.struct("snapshot_ms"', 'F.min(F.struct("snapshot_ms"'),
-    (silver, '"snapshot_ms", "mid"]', '"mid"]'),
-    (silver, 'F.col("seq") > F.col("snapshot_seq")', 'F.col("seq") < F.col("snapshot_seq")'),
-    (silver, 'F.try_subtract("sent_ms"', 'F.try_add("sent_ms"'),
-    (silver, '(F.col("yes") * 2 > F.col("all"))', "F.lit(True)"),
-    (silver, "~denies, MINORITY", "denies, MINORITY"),
-    (silver, 'F.col("participant") != sender', 'F.col("participant") == sender'),
-    (silver, '.where("NOT is_best OR bests > 1")', '.where("is_best")'),
-    (silver, 'F.array_join("parent_mids", ",")', 'F.lit("")'),
-    (coverage, 'F.col("first_seq") > 1', "F.lit(False)"),
-    (coverage, 'F.col("has_previous").isNull())', 'F.col("has_previous").isNotNull())'),
-    (coverage, 'F.col("gaps") > 0, GAP', "F.lit(False), GAP"),
-    (coverage, '& ~F.col("is_gap_later")', ""),
-    (coverage, '& ~F.col("is_bad")', ""),
-    (coverage, '(F.col("joined_ms") <= sent_ms) &', ""),
-    (coverage, 'F.try_subtract("joined_ms", offset_ms)', 'F.col("joined_ms")'),
-    (coverage, 'F.col("sent_ms") > F.col("until_ms")', 'F.col("sent_ms") < F.col("until_ms")'),
-    (clock, "(there - back) // 2", "(there + back) // 2"),
-    (clock, "(-len(apart[who]) / partners[who],", "(not apart[who],  len(apart[who]),"),
-    (clock, "F.min(apart_ms(", "F.max(apart_ms("),
-    (trust, 'F.col("vouched_by") == MINORITY', 'F.col("vouched_by") != MINORITY'),
-    (trust, 'lacking.where("is_whole")', "lacking"),
-    (trust, 'others.where("NOT is_doubtful")', "others"),
-    (trust, '| (F.col("unobserved") > 0)', ""),
-    (trust, 'F.when(F.col(f"n_{CONFLICT}") > 0, CONFLICT)', "F.when(F.lit(False), CONFLICT)"),
-    (trust, 'F.array_contains("problems", NOTHING)', "F.lit(False)"),
+    Bug(arrow_rows, "pc.coalesce(problems, here)", "problems"),
+    Bug(bronze, "(-log.last_seq, log.file)", "(log.last_seq, log.file)"),
+    Bug(comparable, 'F.desc("people"), F.desc("rows")', 'F.asc("people"), F.asc("rows")'),
+    Bug(comparable, '.where("one <> other")', '.where("one <> one")'),
+    Bug(comparable, "- OVERLAP_MS)", "+ OVERLAP_MS * 1_000_000)"),
+    Bug(comparable, "beginnings > 1", "beginnings > 2"),
+    Bug(silver, 'rows.dropDuplicates(["log_id", "seq"]) if may_repeat else rows', "rows"),
+    Bug(silver, 'F.max(F.struct("snapshot_ms"', 'F.min(F.struct("snapshot_ms"'),
+    Bug(silver, '"snapshot_ms", "mid"]', '"mid"]'),
+    Bug(silver, 'F.col("seq") > F.col("snapshot_seq")', 'F.col("seq") < F.col("snapshot_seq")'),
+    Bug(silver, 'F.try_subtract("sent_ms"', 'F.try_add("sent_ms"'),
+    Bug(silver, '(F.col("yes") * 2 > F.col("all"))', "F.lit(True)"),
+    Bug(silver, "~denies, MINORITY", "denies, MINORITY"),
+    Bug(silver, 'F.col("participant") != sender', 'F.col("participant") == sender'),
+    Bug(silver, '.where("NOT is_best OR bests > 1")', '.where("is_best")'),
+    Bug(silver, 'F.array_join("parent_mids", ",")', 'F.lit("")'),
+    Bug(coverage, 'F.col("first_seq") > 1', "F.lit(False)"),
+    Bug(coverage, 'F.col("has_previous").isNull())', 'F.col("has_previous").isNotNull())'),
+    Bug(coverage, 'F.col("gaps") > 0, GAP', "F.lit(False), GAP"),
+    Bug(coverage, '& ~F.col("is_gap_later")', ""),
+    Bug(coverage, '& ~F.col("is_bad")', ""),
+    Bug(coverage, '(F.col("joined_ms") <= sent_ms) &', ""),
+    Bug(coverage, 'F.try_subtract("joined_ms", offset_ms)', 'F.col("joined_ms")'),
+    Bug(coverage, 'F.col("sent_ms") > F.col("until_ms")', 'F.col("sent_ms") < F.col("until_ms")'),
+    Bug(clock, "(there - back) // 2", "(there + back) // 2"),
+    Bug(clock, "(-len(apart[who]) / partners[who],", "(not apart[who],  len(apart[who]),"),
+    Bug(clock, "F.min(apart_ms(", "F.max(apart_ms("),
+    Bug(trust, 'F.col("vouched_by") == MINORITY', 'F.col("vouched_by") != MINORITY'),
+    Bug(trust, 'lacking.where("is_whole")', "lacking"),
+    Bug(trust, 'others.where("NOT is_doubtful")', "others"),
+    Bug(trust, '| (F.col("unobserved") > 0)', ""),
+    Bug(trust, 'F.when(F.col(f"n_{CONFLICT}") > 0, CONFLICT)', "F.when(F.lit(False), CONFLICT)"),
+    Bug(trust, 'F.array_contains("problems", NOTHING)', "F.lit(False)"),
 ]  # fmt: skip
 
 
@@ -89,18 +88,10 @@ def test_without_a_bug_all_are_right(here: SparkSession, logs: Path, tmp_path: P
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("module", "code", "bug"), BUGS, ids=[f"{m.__name__.split('.')[-1]}: {c}" for m, c, _ in BUGS]
-)
-def test_a_planted_bug_is_found(  # noqa: PLR0913, PLR0917 -- two fixtures more than usual
-    here: SparkSession,
-    logs: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    module: ModuleType,
-    code: str,
-    bug: str,
+@each_of(BUGS)
+def test_a_planted_bug_is_found(
+    here: SparkSession, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Bug
 ) -> None:
-    plant(monkeypatch, module, code, bug)
+    plant(monkeypatch, bug)
     with pytest.raises((AssertionError, KeyError)):
         judge(here, logs, tmp_path)
