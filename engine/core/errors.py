@@ -138,7 +138,7 @@ class StorageFault(StrEnum):
     HANDED_OVER = "handed_over"
     """The same, and it was told what this start was for, but did not answer."""
     UNUSABLE = "unusable"
-    """The profile's directory; ``detail``: its path and the system's own reason."""
+    """The profile's directory or a file in it; ``detail``: its path and the system's reason."""
     TOO_NEW = "too_new"
     """A newer version of the application wrote the profile."""
     TOO_OLD = "too_old"

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlcipher3 import dbapi2
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.key_header import KEY_BYTES
 from engine.persistence.errors import translated
 
@@ -86,7 +86,8 @@ def create_private(path: Path) -> None:
             path.chmod(0o600)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise StorageError(f"Cannot open {path}: {reason}.") from error
+        text = f"Cannot open {path}: {reason}."
+        raise StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}") from error
 
 
 def sync_file(path: Path) -> None:

@@ -18,6 +18,7 @@ from engine.persistence.chunk_files import write_durably
 from engine.persistence.cipher_pages import PageCipher
 from engine.persistence.database_files import DatabaseFiles, find_cipher, read_kept
 from engine.persistence.errors import translated
+from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.wal_frames import LogPages, read_log
 
 _MOST_KEPT: Final = 1_000
@@ -25,6 +26,7 @@ _MOST_KEPT: Final = 1_000
 _ABOVE_LEAVES: Final = frozenset({2, 5})
 _TREE_HEADER: Final = struct.Struct(">BHHHBI")
 _DATABASE_HEADER_BYTES: Final = 100
+_VERSION_AT: Final = 60
 _NUMBER: Final = struct.Struct(">I")
 _PLACE: Final = struct.Struct(">H")
 
@@ -87,7 +89,7 @@ def page_owners(
 def keep_list_of_tables(path: Path, key: bytes) -> None:
     """Copy its pages, if all of the database is in the main file and they are as they should be.
 
-    Never fails: it only helps later.
+    Never fails: it only helps later.  What a newer version keeps is its own.
     """
     files = DatabaseFiles(path)
     with suppress(OSError, StopIteration):
@@ -96,6 +98,8 @@ def keep_list_of_tables(path: Path, key: bytes) -> None:
         first = next(files.pages())[1]
         cipher = PageCipher.of_first_page(key, first)
         pages = _NewestPages(files, cipher)
+        if _version(pages.plain(1)) > SCHEMA_VERSION:
+            return
         found = {number: pages.sealed(number) for number in tree(1, pages.plain)}
         is_right = all(cipher.is_authentic(page, number) for number, page in found.items())
         if is_right and len(found) <= _MOST_KEPT and found != read_kept(files):
@@ -105,6 +109,11 @@ def keep_list_of_tables(path: Path, key: bytes) -> None:
                 fresh, b"".join(_NUMBER.pack(number) + page for number, page in found.items())
             )
             fresh.replace(files.kept)
+
+
+def _version(first_page: bytes | None) -> int:
+    """``user_version`` as it stands in the header; 0 if that cannot be read."""
+    return 0 if first_page is None else int(_NUMBER.unpack_from(first_page, _VERSION_AT)[0])
 
 
 class _NewestPages:

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.schema import SCHEMA_VERSION, Migration
 from tests.chat_app.test_kept_profiles import GOVERNED, kept_profile
+from tests.persistence.test_schema import all_rows
 
 REPOSITORY = Path(__file__).parents[2]
 GROUPS = [GOVERNED, "Tide Gauge"]
@@ -54,6 +56,42 @@ schema.MIGRATIONS = (*schema.MIGRATIONS, schema.Migration(grow))
 schema.SCHEMA_VERSION += 1
 open_store(open_profile_directory(Path(place)), force_key_file=True)
 os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+# Starts of this version, each on a copy of its own and killed at a statement further on, until one
+# is through.  What only reads changes nothing.
+KILLED_ANYWHERE = """
+import os, shutil, signal, sys
+from pathlib import Path
+import sqlite_utils  # once, before it forks
+from chat_app.compose import open_store
+from engine.persistence import database
+from engine.persistence.connection import connect
+from engine.persistence.profile_directory import open_profile_directory
+place, killed = map(Path, sys.argv[1:])
+def start(place, last):
+    seen = []
+    def look(statement):
+        if not statement.lower().startswith("select"):
+            seen.append(statement)
+        if len(seen) == last:
+            print(statement.split()[0], flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    def connected(address, key):
+        connection = connect(address, key)
+        connection.set_trace_callback(look)
+        return connection
+    database.connect = connected
+    open_store(open_profile_directory(place), force_key_file=True).store.close()
+for last in range(1, 1_000):
+    copy = killed / f"{last:03}"
+    shutil.copytree(place, copy)
+    child = os.fork()
+    if not child:
+        start(copy, last)
+        os._exit(0)
+    if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+        break
 """
 HOLDER = """
 import sys
@@ -94,6 +132,28 @@ def version_of(profile: ProfileDirectory) -> int:
 
 def connected(profile: ProfileDirectory) -> sqlite3.Connection:
     return connect(str(profile.database), obtain_database_key(profile, force_key_file=True).key)
+
+
+def rows_of(profile: ProfileDirectory) -> dict[str, list[tuple[object, ...]]]:
+    connection = connected(profile)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    rows = all_rows(connection)
+    connection.close()
+    return rows
+
+
+@contextmanager
+def version_before(profile: ProfileDirectory) -> Iterator[int]:
+    """A start is one of the version that wrote this profile; the number of its schema."""
+    connection = connected(profile)
+    applied = {name for (name,) in connection.execute("SELECT name FROM _sqlite_migrations")}
+    connection.close()
+    version = version_of(profile)
+    with pytest.MonkeyPatch.context() as then:
+        known = tuple(step for step in schema.MIGRATIONS if step.name in applied)
+        then.setattr(schema, "MIGRATIONS", known)
+        then.setattr(schema, "SCHEMA_VERSION", version)
+        yield version
 
 
 def grow(connection: sqlite3.Connection) -> None:
@@ -172,6 +232,39 @@ def test_an_upgrade_that_is_killed_leaves_one_version_whole(
     connection.close()
     assert start(profile) == groups
     assert version_of(profile) == SCHEMA_VERSION + 1
+
+
+@pytest.mark.parametrize("profile", ["oldest"], indirect=True)
+def test_an_upgrade_that_is_killed_at_any_statement_is_done_by_the_next_start(
+    profile: ProfileDirectory, tmp_path: Path
+) -> None:
+    """Until a step of it is durable, the version before has its profile as well."""
+    killed = tmp_path / "killed"
+    start_of = [sys.executable, "-c", KILLED_ANYWHERE, str(profile.path), str(killed)]
+    done = subprocess.run(start_of, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True)
+    *places, through = map(ProfileDirectory, sorted(killed.iterdir()))
+    last_words = done.stdout.splitlines()
+    assert len(last_words) == len(places)
+    assert {"PRAGMA", "BEGIN", "CREATE", "ALTER", "INSERT", "COMMIT"} <= {*last_words}
+    old, whole, left = rows_of(profile), rows_of(through), set[int]()
+    for place in places:
+        version = version_of(place)
+        left.add(version)
+        with version_before(profile) as oldest:
+            if version == oldest:
+                opened_by_it(place).close()
+                assert rows_of(place) == old, place
+            else:
+                with pytest.raises(DatabaseTooNewError):
+                    opened_by_it(place)
+        assert start(place) == ["Tide Gauge"], place
+        assert rows_of(place) == whole, place
+    assert left == {*range(version_of(profile), SCHEMA_VERSION)}
+
+
+def opened_by_it(profile: ProfileDirectory) -> sqlite3.Connection:
+    key = obtain_database_key(profile, force_key_file=True).key
+    return database.open_database(profile.database, key)
 
 
 @from_both

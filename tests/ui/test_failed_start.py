@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,13 @@ from engine.core.errors import (
     TransportError,
     TransportFault,
 )
+from engine.persistence.connection import connect
 from engine.persistence.errors import DatabaseTooNewError, ProfileInUseError
+from engine.persistence.key import obtain_database_key
 from engine.persistence.lock import ProfileLock
-from engine.persistence.profile_directory import open_profile_directory
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.schema import SCHEMA_VERSION
+from tests.chat_app.test_kept_profiles import kept_profile
 from tests.patience import PATIENCE_S
 from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, LeftBehind, StartAction
@@ -268,6 +273,8 @@ def answer(window):
     if window.title.text() not in answered:
         answered.append(window.title.text())
         print("failed:", window.title.text())
+        if "in words" in sys.argv:
+            print(window.words.text(), [str(each) for each in window.buttons], sep="\\n")
         quits = window.buttons[StartAction.QUIT]
         window.buttons.get(StartAction(sys.argv[2]), quits).click()
 
@@ -291,10 +298,13 @@ sys.exit(main(["--profile-dir", sys.argv[1]]))
 """
 
 
-def run_pressing(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The profile's directory, the action to choose whenever a start fails, and conditions."""
+def run_pressing(*arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """The profile's directory, the action to choose whenever a start fails, and conditions.
+
+    ``under``: a program that starts it with fewer rights.
+    """
     return subprocess.run(
-        [sys.executable, "-c", _PRESSES, *arguments],
+        [*under, sys.executable, "-c", _PRESSES, *arguments],
         cwd=REPOSITORY,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "CAUSERIE_KEY_FILE": "1"},
         check=False,
@@ -328,6 +338,73 @@ def test_settings_that_cannot_be_set_aside_are_said_in_a_window_too(tmp_path: Pa
     ]
     assert done.returncode == 2
     assert (tmp_path / "settings.toml").read_text() == "[network\n"
+
+
+def started_before(place: Path) -> ProfileDirectory:
+    """A profile with people and messages, as the program left it."""
+    profile = open_profile_directory(kept_profile(place, oldest=False))
+    assert run_pressing(str(profile.path), "quit").stdout.splitlines() == ["open"]
+    return profile
+
+
+def of_a_newer_version(place: Path) -> ProfileDirectory:
+    """What is kept of today's, as if its settings and its database had been written later."""
+    profile = started_before(place)
+    key = obtain_database_key(profile, force_key_file=True).key
+    connection = connect(str(profile.database), key)
+    connection.execute("CREATE TABLE mood (words TEXT NOT NULL) STRICT")
+    connection.execute("INSERT INTO mood VALUES ('glad')")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.close()
+    with (profile.path / "settings.toml").open("a", encoding="utf-8") as settings:
+        settings.write('\n[stickers]\nsize = "large"\n')
+    return profile
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    """Without what each start leaves: its number in the lock, and the log."""
+    files = (each for each in place.rglob("*") if each.is_file())
+    named = {str(file.relative_to(place)): file for file in files if file.name != "profile.lock"}
+    return {name: file.read_bytes() for name, file in named.items() if not name.startswith("logs")}
+
+
+def test_a_profile_of_a_newer_version_is_told_in_a_window_and_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    profile = of_a_newer_version(tmp_path)
+    before = contents(profile.path)
+    done = run_pressing(str(profile.path), "try_again", "in words")
+    title, words, buttons = done.stdout.splitlines()
+    assert title == "failed: Causerie could not start"
+    assert "newer version" in words
+    assert buttons == "['quit']"
+    assert done.returncode == 2
+    assert "written by a newer version" in done.stderr
+    assert contents(profile.path) == before
+
+
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")
+"""Also who is root may not write then where the mode says so."""
+
+
+@pytest.mark.parametrize("forbidden", ["folder", "database"])
+def test_without_the_right_to_write_a_window_says_so_and_the_profile_stays_as_it_is(
+    forbidden: str, tmp_path: Path
+) -> None:
+    profile = started_before(tmp_path)
+    before = contents(profile.path)
+    taken = profile.path if forbidden == "folder" else profile.database
+    mode = taken.stat().st_mode
+    taken.chmod(mode & ~0o222)
+    under = AS_ANYBODY if os.geteuid() == 0 else ()
+    done = run_pressing(str(profile.path), "quit", "in words", under=under)
+    title, words, _ = done.stdout.splitlines()
+    assert title == "failed: Causerie could not start"
+    assert f"{taken}: Permission denied" in words
+    assert f"{taken}" in done.stderr
+    assert contents(profile.path) == before
+    taken.chmod(mode)
+    assert run_pressing(str(profile.path), "quit").stdout.splitlines() == ["open"]
 
 
 def test_a_start_while_another_ends_waits_for_it(tmp_path_factory: pytest.TempPathFactory) -> None:
