@@ -15,6 +15,7 @@ from tests.ui.on_messages import (
     in_view,
     own_held,
 )
+from tests.ui.scripted_engine import member
 from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.message_info import MessageInfoSheet
 from ui.emoji.picker import EmojiPicker
@@ -138,21 +139,22 @@ def test_the_bar_goes_with_its_message_when_the_rows_move() -> None:
 def test_the_bar_is_about_what_its_message_says_now_though_the_mouse_rests() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
-            row = engine.receive(group, "Maya", "Low water is at 10:52")
+            row = engine.row(group, member("Maya"), "Low water is at 10:52")
             row = replace(row, edited_ms=row.sent_ms)
-            engine.alter(row)
+            changed = replace(row, text="Low water is at 10:25")
+            engine.arrive(row)
+            await until(lambda: in_view(it, row))
             timeline = it.window.pane.timeline
             bar, key = timeline.interaction.hover_bar, message_key(row.message_id)
-            await until(lambda: timeline.scene.message(key) == row)
-            before = timeline.scene.rect(key)
-            assert before is not None
-            await move_mouse(timeline.viewport(), QPoint(1, 1))
-            await move_mouse(timeline.viewport(), before.center())
-            await until(bar.isVisible)
-            place = bar.geometry()
-            engine.alter(replace(row, text="Low water is at 10:25"))
-            await until(lambda: timeline.scene.message(key) != row)
-            assert (timeline.scene.rect(key), bar.geometry()) == (before, place)
+            places: list[object] = []
+
+            def edit() -> None:
+                places.extend((timeline.scene.rect(key), bar.geometry()))
+                engine.alter(changed)
+
+            await once_hovered(timeline, row.message_id, edit)
+            await until(lambda: bar.message == changed)
+            assert [timeline.scene.rect(key), bar.geometry()] == places
             bar.reply_pressed.emit()
             assert seen_words(it.window.pane.composer_bar)[1] == "Low water is at 10:25"
 
