@@ -114,6 +114,8 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     none that they change each week is here."""
     is_history_withheld: bool = False
     """Nothing that was said before we came can be read here: the inviter chose that."""
+    reads_since_ms: UnixMs | None = None
+    """Nothing from before can be read here, about; None: nothing is known to be withheld."""
 
 
 class JoinState(StrEnum):

@@ -49,6 +49,7 @@ from engine.runtime.recorded_queries import record_batch
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord, Session
+from engine.session.group.session import GroupSession
 from engine.session.inputs import EnvelopeArrived, MessageArrived
 from engine.session.transitions import (
     MembersNoted,
@@ -200,6 +201,11 @@ class ConversationRunner:
     @property
     def oldest_ms(self) -> UnixMs | None:
         return self._session.oldest_ms if self._session else None
+
+    @property
+    def reads_since_ms(self) -> UnixMs | None:
+        known = self._session.governance() if isinstance(self._session, GroupSession) else None
+        return None if known is None else known.reads_since_ms
 
     async def mark_read(self, up_to: Position) -> None:
         if self.record.read_up_to is not None and up_to <= self.record.read_up_to:

@@ -50,6 +50,7 @@ class RequestInbox:
     waiting = 0
     arrived = 0
     oldest_ms: UnixMs | None = None
+    reads_since_ms: UnixMs | None = None
 
     def __init__(
         self, people: People, governing: Governing, identity: Identity, counters: Counters

@@ -9,6 +9,7 @@ from engine.core.ids import UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import sign_entry
 from engine.crypto.sealed import SealedGroup
+from engine.session.group.epoch_keys import CLOCKS_DIFFER_MS
 from engine.sim.session_participant import SessionParticipant
 from proto import sds_pb2
 from tests.session.governed_circle import NAMES, Circle
@@ -267,6 +268,32 @@ def test_who_may_read_nothing_of_before_knows_it_unless_they_were_here_before(
         return known is not None and known.is_history_withheld
 
     assert {name for name in (*NAMES, "Dora") if is_withheld(name)} == {"Dora"}
+
+
+def test_it_is_known_since_when_something_can_be_read(circle: Circle) -> None:
+    """By the clocks of those who let us in and who made the keys, less than they may differ."""
+
+    def since(name: str) -> UnixMs | None:
+        known = circle[name].session.governance()
+        return None if known is None else known.reads_since_ms
+
+    circle.live(3600)
+    before = circle.now
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora", by="Anna", reads_from=None)
+    circle.say("Ben", "welcome")
+    dora = since("Dora")
+    assert dora is not None
+    assert before - CLOCKS_DIFFER_MS <= dora <= circle.now - CLOCKS_DIFFER_MS
+    circle["Dora"].restart(now_ms=UnixMs(circle.now + 3_600_000))
+    assert since("Dora") == dora
+    assert {name: since(name) for name in NAMES} == dict.fromkeys(NAMES)
+    circle.people["Eva"] = SessionParticipant("Eva", seed=6, now_ms=circle.now)
+    circle.admit("Eva", reads_from=1)
+    assert since("Eva") is None
+    circle.remove("Cem", by="Olga")
+    circle.admit("Cem", reads_from=None)
+    assert since("Cem") is None, "what was said in the first stay can be read"
 
 
 def test_who_is_let_in_again_waits_for_nothing_that_was_said_meanwhile(circle: Circle) -> None:

@@ -179,12 +179,12 @@ class Backfill:
         if self._scheduler is None:
             self._connect_wanted = True
             return
-        now_ms, through_ms = self._parts.clock.clock_ms(), self._progress.kept.through_ms
-        earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
-        since_ms = earliest_ms
-        if through_ms is not None and through_ms <= now_ms:
-            since_ms = max(through_ms, earliest_ms)
-        self.request(Purpose.CONNECT, since_ms)
+        self.request(Purpose.CONNECT, self._back_to(self._progress.kept.through_ms))
+
+    def _back_to(self, known_ms: UnixMs | None) -> UnixMs:
+        now_ms = self._parts.clock.clock_ms()
+        since_ms = 0 if known_ms is None or known_ms > now_ms else known_ms
+        return UnixMs(max(since_ms, now_ms - CONNECT_LONGEST_MS, 0))
 
     def came(self, store: StoreRef) -> None:
         """A Store appeared on the network; it may have messages that the others do not."""
@@ -192,9 +192,7 @@ class Backfill:
         covered_ms = self._progress.kept.covered.get(store)
         if covered_ms is not None and 0 <= now_ms - covered_ms <= CONNECT_AFTER_MS:
             return
-        earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
-        known_ms = covered_ms if covered_ms is not None and covered_ms <= now_ms else earliest_ms
-        self.request(Purpose.CONNECT, max(known_ms, earliest_ms))
+        self.request(Purpose.CONNECT, self._back_to(covered_ms))
 
     def ask(self, ask: AskStore) -> None:
         """Perform a Store request of the conversation's session; hints must be hashes."""
@@ -217,7 +215,11 @@ class Backfill:
             self.request(Purpose.CONNECT, ask.since_ms)
 
     def request(self, purpose: Purpose, since_ms: UnixMs, until_ms: UnixMs | None = None) -> None:
+        since_ms = max(since_ms, self._sink.reads_since_ms or since_ms)  # The rest is withheld.
         self._publisher.waits(purpose, since_ms)
+        if until_ms is not None and until_ms <= since_ms:
+            self._publisher.ended(purpose, HistoryState.DONE)
+            return
         self._put(WindowWanted(purpose=purpose, since_ms=since_ms, until_ms=until_ms))
         if purpose in ASKED_FOR:
             self._slot.is_urgent.set()

@@ -64,3 +64,7 @@ class Sink(Protocol):
 
     @property
     def oldest_ms(self) -> UnixMs | None: ...
+
+    @property
+    def reads_since_ms(self) -> UnixMs | None:
+        """Nothing from before can be read here; None: nothing is known to be withheld."""

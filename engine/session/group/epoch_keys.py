@@ -64,6 +64,7 @@ ASK_FIRST_MS: Final = 20_000
 ASK_MOST_MS: Final = 3_600_000
 ANSWER_WITHIN_MS: Final = 5_000
 """Of several who could answer, the first one does."""
+CLOCKS_DIFFER_MS: Final = 5 * 60_000
 MAX_ANSWERS: Final = 64
 """Keys to be wrapped again that are remembered at one time."""
 MAX_CHUNKS: Final = 16
@@ -183,6 +184,19 @@ class EpochKeys:
         """Whether it was said before we came, and the log does not give us every key."""
         given_all = all(self._own_id in epoch.given for epoch in self._epochs)
         return not given_all and gaps.is_from_before(message_id)
+
+    def reads_since_ms(self, let_in_ms: UnixMs) -> UnixMs | None:
+        """Nothing from before can be read here; None if the oldest key that we know of was given.
+
+        Authors' clocks may say anything, so the earliest of what is known counts.
+        """
+        epochs = self._epochs
+        given = [one for one in epochs if self._own_id in one.given]
+        if not epochs or given[-1:] == [*epochs[-1:]]:
+            return None
+        known = [let_in_ms, *(one.made_ms for one in given)]
+        known += [at for one in given if (at := self._known_ms.get(one.commitment)) is not None]
+        return UnixMs(max(min(known) - CLOCKS_DIFFER_MS, 0))
 
     def find(self, epoch_id: bytes) -> Epoch | None:
         """What the log says of an epoch that an envelope names; None if it knows none."""

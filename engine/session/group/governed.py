@@ -537,6 +537,7 @@ class GovernedPart:
         governance = self._governance
         state, own_id, role = governance.state, self._own_id, governance.role(self._own_id)
         by_rank = [*state.roles]
+        let_in = self._let_in()
         below = by_rank[by_rank.index(own_id) + 1 :] if role >= Role.ADMIN else []
         return GroupGovernance(
             state=state,
@@ -554,15 +555,17 @@ class GovernedPart:
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
             without_prekey=self.keys.without_prekey(),
-            is_history_withheld=self._is_history_withheld(),
+            is_history_withheld=let_in is not None and let_in[1].reads_from is None,
+            reads_since_ms=None if let_in is None else self.keys.reads_since_ms(let_in[0]),
         )
 
-    def _is_history_withheld(self) -> bool:
+    def _let_in(self) -> tuple[UnixMs, Add] | None:
         """Of an earlier stay there may be something to read, so only the first one counts."""
         added = self._seen.added.get(self._own_id)
         entry = None if added is None else self._governance.find(added)
-        act = None if entry is None or self._own_id in self._seen.removed_at else entry.act
-        return isinstance(act, Add) and act.reads_from is None
+        if entry is None or self._own_id in self._seen.removed_at:
+            return None
+        return (entry.sent_ms, entry.act) if isinstance(entry.act, Add) else None
 
 
 def _is_beyond(entry: LogEntry, last: LastMessage | None, *, is_in: bool) -> bool:

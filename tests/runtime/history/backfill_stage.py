@@ -61,6 +61,7 @@ class Noted:
 
     waiting = arrived = 0
     oldest_ms: UnixMs | None = None
+    reads_since_ms: UnixMs | None = None
 
     def __init__(self) -> None:
         self.fed: list[JobInput] = []
