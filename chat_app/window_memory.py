@@ -1,8 +1,9 @@
 """What the window remembers: settings in the settings file, the rest in a file of its own.
 
-Where the window stood, what was open, pinned or archived, what was told once and which emoji were
-used last is nobody's setting, so it lies in ``window.json`` in the profile directory.  A file that
-cannot be read counts as empty; one that cannot be written is logged and forgotten at the end.
+Where the window stood, what was open, pinned or archived, what was told once, which emoji and which
+folders were used last is nobody's setting, so it lies in ``window.json`` in the profile directory.
+A file that cannot be read counts as empty; one that cannot be written is logged and forgotten at
+the end.
 """
 
 import json
@@ -22,6 +23,8 @@ KEPT_HERE: Final = frozenset(
         "earlier_profile",
         "recent_emoji",
         "skin_tone",
+        "sent_from",
+        "saved_to",
         "pinned",
         "archived",
         "marked_unread",

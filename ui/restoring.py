@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QStandardPaths, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -19,6 +19,7 @@ from ui.controls import Area, Button, ElidedText, Text
 from ui.dialogs.backup import ENDING, secret_field
 from ui.dialogs.sheet import field_label, problem_line, say_problem
 from ui.error_words import error_words
+from ui.file_choice import usual_folder
 from ui.file_words import size_words
 from ui.foreign_text import one_line
 from ui.icons import app_icon
@@ -37,7 +38,8 @@ _MAX_NAME = 80
 
 
 def choose_file(parent: QWidget, chosen: Callable[[Path], None]) -> None:
-    dialog = QFileDialog(parent, tr("Choose a backup"))
+    begin = usual_folder(QStandardPaths.StandardLocation.DocumentsLocation)
+    dialog = QFileDialog(parent, tr("Choose a backup"), str(begin))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setNameFilters(
         [tr("Backups (*{ending})").format(ending=ENDING), tr("All files ({all})").format(all="*")]

@@ -13,7 +13,7 @@ from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from engine.api import MAX_FILE_BYTES
+from engine.api import MAX_LARGE_FILE_BYTES
 from ui.attachments import (
     Prepared,
     dropped_files,
@@ -22,6 +22,7 @@ from ui.attachments import (
     prepare_original,
     prepare_picture,
 )
+from ui.file_choice import Folders
 from ui.pictures import PictureError
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -38,16 +39,14 @@ class Attaching(QObject):
         composer: Composer,
         bar: AttachmentBar,
         parent: QWidget,
-        *,
-        most: int = MAX_FILE_BYTES,
+        folders: Folders,
     ) -> None:
-        """``most``: bytes that a file may have."""
         super().__init__(parent)
         self._tasks = tasks
         self._composer = composer
         self._bar = bar
         self._window = parent
-        self._most = most
+        self._folders = folders
         self._turn = 0
         self.files: tuple[Prepared, ...] = ()
         """What goes out with the next message."""
@@ -105,11 +104,17 @@ class Attaching(QObject):
 
     def choose(self) -> None:
         """Ask for files in the desktop's own way."""
-        dialog = QFileDialog(self._window, tr("Choose files"))
+        begin = str(self._folders.to_send_from())
+        dialog = QFileDialog(self._window, tr("Choose files"), begin)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.filesSelected.connect(lambda names: self.take_files(list(map(Path, names))))
+        dialog.filesSelected.connect(lambda names: self._chosen(list(map(Path, names))))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    def _chosen(self, paths: Sequence[Path]) -> None:
+        for path in paths[:1]:
+            self._folders.sent_from(path)
+        self.take_files(paths)
 
     def take_mime(self, source: QMimeData) -> None:
         """Something pasted or dropped: a picture, or files."""
@@ -122,7 +127,9 @@ class Attaching(QObject):
 
     def take_files(self, paths: Sequence[Path]) -> None:
         room = MAX_TOGETHER - len(self.files) + 1  # One more, for the words about too many.
-        self._prepare([partial(prepare_file, path, most=self._most) for path in paths[:room]])
+        self._prepare(
+            [partial(prepare_file, path, most=MAX_LARGE_FILE_BYTES) for path in paths[:room]]
+        )
 
     def take_image(self, image: QImage) -> None:
         self._prepare([lambda: prepare_picture(image, tr("picture"))])

@@ -118,7 +118,7 @@ class MainWindow(QMainWindow):
             self.outbox,
             surroundings.now,
             emoji=self.emoji,
-            tells_typing=lambda: settings.tell_typing,
+            settings=settings,
             conversations=self.model.conversations,
         )
         self.marks = ListMarks(self.model, settings, self, read_up_to=self.pane.mark_read)

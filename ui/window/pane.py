@@ -12,16 +12,18 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
+from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.governance_views import GovernanceView
 from ui.beads import MAX_BEADS, Recent
 from ui.conversation_words import is_alone
 from ui.emoji.window_emoji import WindowEmoji
+from ui.file_choice import Folders
 from ui.foreign_text import one_line
 from ui.mute_entries import MuteChoice
 from ui.people import Answer, cannot_write_words, faces_of, groups_with, lost_request
+from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.theme import current_theme
 from ui.timeline.geometry import NARROW_WINDOW, column_edge
@@ -88,13 +90,10 @@ class ConversationPane(QWidget):
         now: Callable[[], datetime],
         *,
         emoji: WindowEmoji,
-        tells_typing: Callable[[], bool] = lambda: True,
+        settings: UiSettings,
         conversations: Callable[[], Iterable[ConversationView]] = tuple,
     ) -> None:
-        """``tells_typing``: whether the others may know that one is typing.
-
-        ``conversations``: all that there are; whom one talks to has a picture in groups, too.
-        """
+        """``conversations``: all that there are; whom one talks to has a picture in groups, too."""
         super().__init__()
         self._engine = engine
         self._tasks = tasks
@@ -124,14 +123,14 @@ class ConversationPane(QWidget):
         self.open_bar = OpenBar(self.header.export_requested.emit, self.header.leave_requested.emit)
         self.composer = Composer()
         self.attachment_bar = AttachmentBar()
-        self.attaching = Attaching(
-            tasks, self.composer, self.attachment_bar, self, most=MAX_LARGE_FILE_BYTES
-        )
+        self.folders = Folders(settings)
+        self.attaching = Attaching(tasks, self.composer, self.attachment_bar, self, self.folders)
         self.files = ReceivedFiles(
             engine,
             tasks,
             self.timeline.scene.shown_pictures,
             self,
+            folders=self.folders,
             loaded=lambda: self.timeline.scene.loaded.messages,
         )
         self.writing = Writing(
@@ -142,7 +141,7 @@ class ConversationPane(QWidget):
             self.composer_bar,
             self.attaching,
             last_own=self.timeline.last_own,
-            tells_typing=tells_typing,
+            tells_typing=lambda: settings.tell_typing,
             parent=self,
         )
         self.chat = QWidget()

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSize, QStandardPaths, Signal
+from PySide6.QtCore import QObject, QSize, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -15,6 +15,7 @@ from engine.core.errors import ChatError
 from engine.events import MessageView
 from engine.file_views import FileState
 from ui.attachments import decode_received, moves
+from ui.file_choice import Folders
 from ui.file_words import is_here, is_picture
 from ui.tasks import Tasks
 from ui.timeline.buttons import RowButton
@@ -31,13 +32,14 @@ class ReceivedFiles(QObject):
     open_requested = Signal(MessageView)
     """Its file is to be opened by another program."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what files are read, shown and kept with
         self,
         engine: ChatEngine,
         tasks: Tasks,
         pictures: Sequence[FilePictures],
         parent: QWidget,
         *,
+        folders: Folders,
         loaded: Callable[[], Sequence[MessageView]],
     ) -> None:
         """``pictures``: those that one looks at first, and others that are to be decoded.
@@ -49,6 +51,7 @@ class ReceivedFiles(QObject):
         self._tasks = tasks
         self._pictures = pictures[0]
         self._window = parent
+        self._folders = folders
         self._loaded = loaded
         self._viewer: PictureViewer | None = None
         for wanting in pictures:
@@ -178,13 +181,17 @@ class ReceivedFiles(QObject):
         """Ask where; the desktop's dialog asks about a file that is there."""
         if message.file is None:
             return
-        place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
-        dialog = QFileDialog(self._window, tr("Save as"), str(Path(place) / message.file.name))
+        place = self._folders.to_save_in() / message.file.name
+        dialog = QFileDialog(self._window, tr("Save as"), str(place))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(message.file.name)
-        dialog.fileSelected.connect(lambda name: self.write(message, Path(name)))
+        dialog.fileSelected.connect(lambda name: self._save_in(message, Path(name)))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    def _save_in(self, message: MessageView, path: Path) -> None:
+        self._folders.saved_to(path)
+        self.write(message, path)
 
     def write(self, message: MessageView, path: Path) -> None:
         async def work() -> None:

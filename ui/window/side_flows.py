@@ -79,7 +79,12 @@ class SideFlows(QObject):
         self._pictures.setParent(self)
         self._shared: SharedFiles | None = None
         self._files = ReceivedFiles(
-            engine, tasks, (self._pictures,), window, loaded=self._shared_messages
+            engine,
+            tasks,
+            (self._pictures,),
+            window,
+            folders=pane.folders,
+            loaded=self._shared_messages,
         )
         self._files.open_requested.connect(self.file_open_requested)
         self._soon = QTimer(self)
