@@ -206,8 +206,14 @@ def groups_with(
         view
         for view in conversations
         if view.contact is None
+        and not we_left(view)
         and any(m.participant_id == participant_id and not m.has_left for m in view.members)
     )
+
+
+def we_left(group: ConversationView) -> bool:
+    """Whether we are no member any more."""
+    return any(member.is_self and member.has_left for member in group.members)
 
 
 def shared_groups_words(groups: Sequence[ConversationView]) -> str:

@@ -66,6 +66,12 @@ def _contact(record: ConversationRecord) -> ContactRecord:
     return record
 
 
+def _is_in(members: Members, who: ParticipantId) -> bool:
+    """Whether they are in the group now: who was removed or left is a stranger again."""
+    member = members.get(who)
+    return member is not None and member.left_ms is None
+
+
 class People:
     """``engine.api.People``, and what requests to talk and a new profile need."""
 
@@ -266,12 +272,11 @@ class People:
         if len(waiting) >= MAX_OPEN_REQUESTS:
             return "too_many_requests"
         groups = [runner.members for runner in self._conversations.groups()]
-        shared = [members for members in groups if asking in members]
+        shared = [members for members in groups if _is_in(members, asking)]
         if not shared:
-            known = {who for members in groups for who in members}
-            strangers = sum(who not in known for who in waiting)
+            strangers = sum(not any(_is_in(each, who) for each in groups) for who in waiting)
             return "too_many_of_strangers" if strangers >= MAX_OPEN_OF_STRANGERS else None
-        fewest = min(sum(who in members for who in waiting) for members in shared)
+        fewest = min(sum(_is_in(members, who) for who in waiting) for members in shared)
         return "too_many_of_a_group" if fewest >= MAX_OPEN_OF_A_GROUP else None
 
     def _waiting_for_an_answer(self) -> list[ParticipantId]:

@@ -3,6 +3,7 @@
 import asyncio
 
 from engine.core.contacts import ContactState
+from engine.core.content import Leave
 from engine.events import ConversationView
 from engine.runtime.people import MAX_OPEN_OF_A_GROUP, MAX_OPEN_OF_STRANGERS, MAX_OPEN_REQUESTS
 from tests.patience import PATIENCE_S
@@ -28,6 +29,15 @@ async def until_refused(victim: Victim, reason: str, number: int) -> None:
     """A counter tells nobody: look again at every turn of the loop."""
     async with asyncio.timeout(PATIENCE_S):
         while victim.counted(f"inbox.{reason}") < number:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def until_gone(victim: Victim, number: int) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            views = await victim.engine.conversations()
+            if sum(member.has_left for view in views for member in view.members) == number:
+                return
             await asyncio.sleep(0)
 
 
@@ -79,3 +89,25 @@ async def test_members_of_one_group_leave_room_for_those_of_another(stage: Stage
     await stage.until(are_two)
     await comes_through(stage, alice, bob, link)
     figure(f"{IDENTITIES} identities in one group: {MAX_OPEN_OF_A_GROUP} places taken")
+
+
+async def test_who_left_a_group_takes_no_room_from_its_members(stage: Stage) -> None:
+    alice, bob = await stage.founded("Alice", "Bob")
+    relay = await stage.relay()
+    people = [PairPerson(f"Mallory {number}") for number in range(IDENTITIES)]
+    for person in people:
+        mallory = await Mallory.joined(stage, relay, person.name, identity=person.identity)
+        await mallory.say(Leave())
+    await stage.until_members(2)
+    await until_gone(alice, IDENTITIES)
+    link = await alice.engine.people.make_contact_link()
+    for person in people:
+        await ask(relay, person, link)
+
+    async def are_asking() -> bool:
+        return len(await asking(alice)) == IDENTITIES
+
+    await stage.until(are_asking)
+    assert alice.counted("inbox.too_many_of_a_group") == 0
+    await comes_through(stage, alice, bob, link)
+    figure(f"{IDENTITIES} identities that left: they have the places of strangers")

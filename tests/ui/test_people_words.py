@@ -22,6 +22,7 @@ from ui.people import (
     adding_words,
     cannot_write_words,
     digit_groups,
+    groups_with,
     known_words,
     misplaced_link_words,
     only_opens,
@@ -54,6 +55,16 @@ def test_every_state_says_why_one_cannot_write_or_lets_one(state: ContactState) 
     assert "Bob" in cannot_write_words(view)
     shows_proof = state is not ContactState.BLOCKED
     assert standing.fingerprint == (PERSON_FINGERPRINT if shows_proof else "")
+
+
+def test_a_group_is_shared_as_long_as_both_are_in_it() -> None:
+    engine = ScriptedEngine()
+    group = engine.views[engine.add_group("Tide Gauge", ("Maya",))]
+    us, maya = group.members
+    assert groups_with(maya.participant_id, [group]) == (group,)
+    they_left = replace(group, members=(us, replace(maya, has_left=True)))
+    we_left = replace(group, members=(replace(us, has_left=True), maya))
+    assert groups_with(maya.participant_id, [they_left, we_left]) == ()
 
 
 @pytest.mark.parametrize("state", list(ContactState))
