@@ -98,6 +98,15 @@ class People(Protocol):
     async def add(self, link: str) -> ConversationId:
         """Ask this person to talk, or accept if they asked already.  Raises InviteError."""
 
+    async def ask_member(
+        self, group_id: ConversationId, participant_id: ParticipantId
+    ) -> ConversationId:
+        """Ask another member of a group to talk, or accept if they asked already.
+
+        Returns the conversation with them; one that is there stays as it is.  Raises CommandError:
+        they or we are no member now, or their keys have not come.
+        """
+
     async def accept(self, conversation_id: ConversationId) -> None:
         """Accept their request.  If either side declined before, ask again."""
 

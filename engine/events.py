@@ -249,6 +249,8 @@ class MemberView(Struct, frozen=True, kw_only=True):
     fingerprint: str
     is_muted: bool = False
     """Their messages are received and kept, but not shown on this device."""
+    has_keys: bool = True
+    """What it takes to ask them to talk has come here (``People.ask_member``)."""
 
 
 class ContactView(Struct, frozen=True, kw_only=True):

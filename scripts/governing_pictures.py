@@ -102,6 +102,8 @@ class Story:
         window.side.show_open()
         await picture(window, Appearance.LIGHT, "roles-light.png")
         await picture(window, Appearance.DARK, "roles-dark.png")
+        window.side.show_person(self._cast.id_of("Anna"))
+        await picture(window, Appearance.LIGHT, "member-light.png")
         window.side.close()
 
     def _view(self) -> GovernanceView:

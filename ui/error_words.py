@@ -46,6 +46,10 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
         "There are too many faults on purpose. Stop some first."
     ),
     CommandRefusal.NO_MEMBER: lambda: tr("They are no member of this group."),
+    CommandRefusal.LEFT_GROUP: lambda: tr("They are not in this group any more."),
+    CommandRefusal.KEYS_NOT_HERE: lambda: tr(
+        "Nothing of theirs has come here yet, so their keys are not known. Try again later."
+    ),
     CommandRefusal.NO_CONVERSATION: lambda: tr("There is no such conversation any more."),
     CommandRefusal.NOT_ANSWERED: lambda: tr("They have not answered your request yet."),
     CommandRefusal.ACCEPT_FIRST: lambda: tr("Accept their request first."),

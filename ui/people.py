@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.ids import DeliveryState, MessageId, ParticipantId
-from engine.events import ContactView, ConversationView, MessageKind
+from engine.events import ContactView, ConversationView, MemberView, MessageKind
 from ui.foreign_text import one_line
 from ui.times import spoken_time
 from ui.translate import tr
@@ -214,6 +214,44 @@ def groups_with(
 def we_left(group: ConversationView) -> bool:
     """Whether we are no member any more."""
     return any(member.is_self and member.has_left for member in group.members)
+
+
+def write_words(*, asks: bool) -> str:
+    """On a button or in a menu.  ``asks``: there is no conversation with them yet."""
+    return tr("Write to them…") if asks else tr("Write to them")
+
+
+def may_be_asked(member: MemberView) -> bool:
+    """As far as it depends on them."""
+    return member.has_keys and not member.has_left
+
+
+def cannot_ask_words(member: MemberView, group: ConversationView) -> str:
+    """Why somebody in a group cannot be asked to talk from there; "" if they can."""
+    if we_left(group):
+        return tr(
+            "You are not in this group any more. To write to them alone, one of you needs the"
+            " other's contact link."
+        )
+    if member.has_left:
+        return tr(
+            "They are not in this group any more. To write to them alone, one of you needs the"
+            " other's contact link."
+        )
+    if not member.has_keys:
+        return tr(
+            "Nothing of theirs has come here yet, so their keys are not known. Once it has, you can"
+            " ask them to talk; before that, one of you needs the other's contact link."
+        )
+    return ""
+
+
+def asking_member_words() -> str:
+    """Before a member of a group is asked to talk."""
+    return tr(
+        "They have to agree before either of you can write. They see your name, your picture, your"
+        " fingerprint, and which groups you are both in. They can decline or block you."
+    )
 
 
 def shared_groups_words(groups: Sequence[ConversationView]) -> str:

@@ -5,11 +5,20 @@ session.
 """
 
 import logging
+from collections.abc import Sequence
 
 from engine.answers import ContactPreview
 from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
-from engine.core.errors import ChatError, InviteError, LinkFlaw, LinkKind, LocalProtocolError
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    InviteError,
+    LinkFlaw,
+    LinkKind,
+    LocalProtocolError,
+)
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -18,7 +27,7 @@ from engine.core.ids import (
     WakuHash,
 )
 from engine.core.ports import PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
-from engine.core.records import ContactRecord
+from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.inputs import ResendRequested
 from engine.core.sds.log_table import LogTable
 from engine.core.waku import WakuMessage
@@ -154,15 +163,49 @@ class People:
                 raise InviteError(LinkFlaw.BLOCKED, LinkKind.CONTACT, name=name)
             self._context.transport.add_peers(said.node_addresses)
             if known is None:
-                await self._begin(self._book.asked(said), said)
+                await self._begin(self._book.asked(said), said.node_addresses)
             else:
                 await self._conversations.pair(conversation_id).do(AskToTalk())
         return conversation_id
 
-    async def _begin(self, contact: ContactRecord, link: ContactLink) -> None:
+    async def ask_member(
+        self, group_id: ConversationId, participant_id: ParticipantId
+    ) -> ConversationId:
+        runner = self._conversations.group(group_id)
+        await runner.shown()
+        async with self._conversations.turn:
+            member = self._other_member(runner, participant_id)
+            conversation_id = self._book.conversation_id(member.public_key)
+            known = self._contact(conversation_id)
+            if known is None:
+                self._require_askable(runner.members, member)
+                await self._begin(self._book.asked_member(member))
+            elif known.state is ContactState.ASKING:
+                await self._conversations.pair(conversation_id).do(AskToTalk())
+        return conversation_id
+
+    def _other_member(self, runner: ConversationRunner, who: ParticipantId) -> MemberRecord:
+        """Somebody who is, or was, in the group with us.  Raises CommandError."""
+        if not runner.members:
+            raise CommandError(CommandRefusal.STILL_LOADING)
+        member = runner.members.get(who)
+        if member is None or who == self._context.own_id:
+            raise CommandError(CommandRefusal.NO_MEMBER)
+        return member
+
+    def _require_askable(self, members: Members, member: MemberRecord) -> None:
+        """Both are in the group now, and there is a key to seal the request for them."""
+        if not _is_in(members, self._context.own_id):
+            raise CommandError(CommandRefusal.NOT_IN_GROUP)
+        if not _is_in(members, member.participant_id):
+            raise CommandError(CommandRefusal.LEFT_GROUP)
+        if not member.encryption_key:
+            raise CommandError(CommandRefusal.KEYS_NOT_HERE)
+
+    async def _begin(self, contact: ContactRecord, node_addresses: Sequence[str] = ()) -> None:
         seen_ms = self._context.clock.clock_ms()
         addresses = (
-            PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in link.node_addresses
+            PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in node_addresses
         )
         await self._apply(*self._book.beginning(contact), *addresses)
         await self._bring_up_with(contact, AskToTalk())

@@ -428,6 +428,7 @@ def member_views(
             has_left=member.left_ms is not None,
             fingerprint=fingerprint_of(member.public_key),
             is_muted=member.participant_id in muted,
+            has_keys=bool(member.encryption_key),
         )
         for member in members
     )

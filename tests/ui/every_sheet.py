@@ -5,13 +5,15 @@ It has a group that anybody with its link is in, one with roles, and people.
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from engine.core.admin_log.acts import Role
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, UnixMs
 from engine.events import ConversationView
 from engine.governance_views import JoinState, JoinView
 from tests.ui.driving import Stage
-from tests.ui.scripted_engine import GOOD_LINK, START_MS, ScriptedEngine
+from tests.ui.scripted_engine import GOOD_LINK, START_MS, ScriptedEngine, member
 
 WAITING = JoinView(
     conversation_id=ConversationId("ferry"),
@@ -64,6 +66,10 @@ SHEETS: dict[str, Callable[[Stage], None]] = {
     "how it works": lambda it: it.window.flows.how_it_works("0.1.0"),
     "quit": lambda it: it.window.flows.quit(2),
     "add a person": lambda it: it.window.people.add_person(),
+    "ask a member": lambda it: it.window.people.ask_member(group_of(it), member("Maya")),
+    "a member who cannot be asked": lambda it: it.window.people.ask_member(
+        group_of(it), replace(member("Maya"), has_keys=False)
+    ),
     "profile": lambda it: it.window.people.profile(),
     "rename": lambda it: it.window.people.rename(pair_of(it)),
     "safety number": lambda it: it.window.people.safety_number(pair_of(it)),

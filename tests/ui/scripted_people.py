@@ -181,6 +181,14 @@ class ScriptedPeople:
             self.set_state(preview.conversation_id, ContactState.ASKED)
         return preview.conversation_id
 
+    async def ask_member(
+        self, group_id: ConversationId, participant_id: ParticipantId
+    ) -> ConversationId:
+        self._enter("ask_member", (group_id, participant_id))
+        members = self.views[group_id].members
+        name = next(each.name for each in members if each.participant_id == participant_id)
+        return self.add_person(name, ContactState.ASKED)
+
     async def accept(self, conversation_id: ConversationId) -> None:
         self._enter("accept_contact", conversation_id)
         asks = self.contact(conversation_id).state is ContactState.DECLINED

@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
-from engine.events import ContactView, ConversationView
+from engine.events import ContactView, ConversationView, MemberView
 from ui.controls import Card, Text
 from ui.dialogs.confirm import Confirm, unsent_words
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
-from ui.people import digit_groups, short_name
+from ui.people import asking_member_words, digit_groups, short_name
 from ui.qr import QrCode
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -166,6 +166,31 @@ class RenamePerson(Sheet):
             self.name.setFocus()
         else:
             self.accept()
+
+
+def ask_confirm(member: MemberView, parent: QWidget) -> Confirm:
+    """Before somebody of a group is asked to talk: they are told, and learn who asks."""
+    name = one_line(member.name, 60) or "?"
+    sheet = Confirm(
+        tr("Ask {name} to talk?").format(name=name),
+        asking_member_words(),
+        yes=tr("Ask"),
+        parent=parent,
+    )
+    title = tr("Their fingerprint, compare it if you can")
+    sheet.body.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
+    sheet.body.addWidget(selectable(member.fingerprint))
+    return sheet
+
+
+def cannot_ask(member: MemberView, reason: str, parent: QWidget) -> Confirm:
+    name = one_line(member.name, 60) or "?"
+    title = tr("{name} cannot be asked from here").format(name=name)
+    sheet = Confirm(title, reason, yes=tr("Close"), parent=parent)
+    sheet.cancel.hide()
+    sheet.confirm.setDefault(True)
+    sheet.confirm.setFocus()
+    return sheet
 
 
 def block_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:

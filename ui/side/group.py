@@ -25,7 +25,7 @@ from ui.governing_acts import MemberAct, act_words, acts_on
 from ui.governing_words import is_out, role_words
 from ui.menu import Menu
 from ui.mute_entries import MuteChoice, durations, mute_words
-from ui.people import face_of
+from ui.people import face_of, may_be_asked, we_left, write_words
 from ui.side.governed import GovernedSection
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
@@ -78,30 +78,36 @@ class MemberRow(WhoRow):
 
     act_requested = Signal(object)
     """A ``MemberAct``."""
+    write_requested = Signal()
+    """To them alone."""
 
     def __init__(self) -> None:
         super().__init__()
         self._acts: tuple[MemberAct, ...] = ()
+        self._writing = ""
         self.more = IconButton("more", tr("What can be done"), side=26)
         self.more.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.more.clicked.connect(lambda _checked=False: self._offer_below())
         self.row.addWidget(self.more)
         self.menu: Menu | None = None
 
-    def allow(self, acts: tuple[MemberAct, ...]) -> None:
-        self._acts = acts
-        self.more.setVisible(bool(acts))
+    def allow(self, acts: tuple[MemberAct, ...], *, writing: str) -> None:
+        """``writing``: what the entry says that leads to writing to them alone, if there is one."""
+        self._acts, self._writing = acts, writing
+        self.more.setVisible(bool(acts or writing))
 
     def _offer_below(self) -> None:
         self._offer(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if self._acts:
+        if self._acts or self._writing:
             self._offer(event.globalPos())
 
     def _offer(self, at: QPoint) -> None:
         self.menu = Menu(self)
         self.menu.setAccessibleName(self.accessibleName())
+        if self._writing:
+            self.menu.addAction(self._writing, self.write_requested.emit)
         for act in self._acts:
             action = self.menu.addAction(act_words(act))
             action.triggered.connect(partial(self._choose, act))
@@ -117,6 +123,8 @@ class GroupPanel(SidePanel):
     """A participant id."""
     act_requested = Signal(str, object)
     """On a member, by the participant id: a ``MemberAct``."""
+    write_requested = Signal(str)
+    """To this member alone."""
     invite_requested = Signal()
     mute_requested = Signal(object)
     """A ``MuteChoice``."""
@@ -129,6 +137,7 @@ class GroupPanel(SidePanel):
         self._most = _FIRST_SHOWN
         self._again: Callable[[], None] = lambda: None
         self._view: GovernanceView | None = None
+        self._we_left = False
         self.rows: dict[ParticipantId, MemberRow] = {}
         self.head = PanelHead(is_group=True)
         self.body.addWidget(self.head)
@@ -180,7 +189,7 @@ class GroupPanel(SidePanel):
             activity=activity,
             view=view,
         )
-        self._view = view
+        self._view, self._we_left = view, we_left(group)
         names = {member.participant_id: member.name for member in group.members}
         self.governed.show_view(view, names=names, knows=not group.key_is_lost)
         self.invite.setVisible(view is None or view.may_invite)
@@ -221,6 +230,7 @@ class GroupPanel(SidePanel):
         if row is None:
             row = self.rows[who] = MemberRow()
             row.act_requested.connect(lambda act: self.act_requested.emit(who, act))
+            row.write_requested.connect(lambda: self.write_requested.emit(who))
             row.clicked.connect(lambda _checked=False: self.member_chosen.emit(who))
             row.focused.connect(self.reveal)
         if self._members.indexOf(row) != place:
@@ -254,7 +264,14 @@ class GroupPanel(SidePanel):
         what = activity.get(member.participant_id, Activity())
         words = "" if member.has_left else member_words(member, contact, what, self._now())
         row.show_words(name, words, tuple(marks))
-        row.allow(acts_on(self._view, member.participant_id, is_self=member.is_self))
+        acts = acts_on(self._view, member.participant_id, is_self=member.is_self)
+        row.allow(acts, writing=self._writing_to(member, conversation))
+
+    def _writing_to(self, member: MemberView, conversation: ConversationView | None) -> str:
+        """What the entry in their menu says; "" if there is none."""
+        asks = conversation is None
+        cannot = member.is_self or (asks and (self._we_left or not may_be_asked(member)))
+        return "" if cannot else write_words(asks=asks)
 
     def _role_of(self, member: MemberView) -> str:
         """Nobody has one in a group that anybody with its link is in."""

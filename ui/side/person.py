@@ -12,14 +12,13 @@ from msgspec import Struct
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout
 
-from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.controls import Pill, Text
 from ui.dialogs.group import selectable
 from ui.foreign_text import one_line
 from ui.governing_acts import MemberAct, act_words, icon_of
-from ui.people import face_of, is_blocked, person_line
+from ui.people import face_of, is_blocked, person_line, write_words
 from ui.side.group import PanelHead, verified_mark
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
@@ -41,6 +40,8 @@ class Somebody(Struct, frozen=True, kw_only=True):
     """In which both are."""
     acts: tuple[MemberAct, ...] = ()
     """What we can do about them in the group from which one came."""
+    cannot_ask: str = ""
+    """Why they cannot be asked to talk from that group."""
 
     @property
     def name(self) -> str:
@@ -98,16 +99,9 @@ class PersonPanel(SidePanel):
         self.head.marks.addWidget(self.verified_pill)
         self.head.marks.addStretch(1)
         self.body.addWidget(self.head)
-        self.write = self.add_action(tr("Write to them"), "compose", self.write_requested.emit)
-        self.how = Text(
-            tr(
-                "You can write to them alone once one of you has the other's contact link. Ask for"
-                " it in the group, or send yours there."
-            ),
-            face="caption",
-            colour="ink2",
-            wrap=True,
-        )
+        self.write = self.add_action("", "compose", self.write_requested.emit)
+        self.how = Text(face="caption", colour="ink2", wrap=True)
+        """Why they cannot be asked to talk, and the other way to it."""
         self.body.addWidget(self.how)
         self.link = self.add_action(tr("Contact link…"), "person-add", self.link_requested.emit)
         self.add_section(tr("Their fingerprint"))
@@ -164,12 +158,7 @@ class PersonPanel(SidePanel):
         self.fingerprint.setText(somebody.fingerprint)
         self._say_proof(somebody)
         self._say_seal(conversation)
-        talks = (
-            conversation is not None
-            and conversation.contact is not None
-            and conversation.contact.state is ContactState.ACCEPTED
-        )
-        self.write.setVisible(talks and bool(self.back_button.isVisibleTo(self)))
+        self._offer_writing(somebody)
         self.rename.setVisible(is_contact)
         self.block.setVisible(is_contact)
         self.remove.setVisible(is_contact)
@@ -179,13 +168,21 @@ class PersonPanel(SidePanel):
             button.setVisible(act in somebody.acts)
         in_group = member is not None and not member.is_self and not is_contact
         self.mute_member.setVisible(in_group)
-        self.how.setVisible(in_group)
-        self.link.setVisible(in_group)
         if member is not None:
             self.mute_member.rename(
                 tr("Show their messages") if member.is_muted else tr("Hide their messages")
             )
         self._show_groups(somebody)
+
+    def _offer_writing(self, somebody: Somebody) -> None:
+        """To a member of a group; who is asked first, or cannot be, is told apart by words."""
+        from_group, talks = somebody.member is not None, somebody.conversation is not None
+        reason = "" if talks or somebody.is_self else somebody.cannot_ask
+        self.write.rename(write_words(asks=not talks))
+        self.write.setVisible(from_group and not somebody.is_self and not reason)
+        self.how.setText(reason)
+        self.how.setVisible(bool(reason))
+        self.link.setVisible(bool(reason))
 
     def _say_proof(self, somebody: Somebody) -> None:
         """Of ourselves there is nothing to compare."""

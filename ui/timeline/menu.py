@@ -110,8 +110,12 @@ class MessageMenu(Menu):
             )
             self.addAction(tr("Inspect"), lambda: requests.inspect(message_id))
         if self._about_sender:
-            words = tr("About {name}").format(name=sender_words(message))
-            self.addAction(literal(words), lambda: requests.show_person(message.sender_id))
+            name, who = sender_words(message), message.sender_id
+            words = tr("About {name}").format(name=name)
+            self.addAction(literal(words), lambda: requests.show_person(who))
+            if not pair:
+                words = tr("Write to {name}").format(name=name)
+                self.addAction(literal(words), lambda: requests.write_to(who))
         if message.edited_ms is not None and not message.retracted:
             self.addAction(tr("Earlier versions…"), lambda: requests.show_versions(message_id))
         if delivery is None:

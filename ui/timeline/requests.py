@@ -43,6 +43,8 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     choose: Callable[[MessageId], None]
     """It was clicked, or the keys are about it now."""
     show_person: Callable[[ParticipantId], None]
+    write_to: Callable[[ParticipantId], None]
+    """To this member of the group, alone."""
     show_versions: Callable[[MessageId], None]
     fetch_quoted: Callable[[MessageId], None]
     """What this message quotes and is not here."""

@@ -89,6 +89,8 @@ class TimelineView(QAbstractScrollArea):
     """It was clicked, or the keys are about it now."""
     personRequested = Signal(str)
     """Who said it: a participant id."""
+    writeRequested = Signal(str)
+    """To who said it, alone: a participant id."""
     versionsRequested = Signal(str)
     fileOpened = Signal(MessageView)
     """Its picture is to be shown large, or its file kept."""
@@ -167,6 +169,7 @@ class TimelineView(QAbstractScrollArea):
             inspect=self.inspectRequested.emit,
             choose=self.messageChosen.emit,
             show_person=self.personRequested.emit,
+            write_to=self.writeRequested.emit,
             show_versions=self.versionsRequested.emit,
             fetch_quoted=self.quotedRequested.emit,
         )

@@ -1267,6 +1267,10 @@
         <source>Ask {name} for a new one.</source>
         <translation>Demandez-en une nouvelle à {name}.</translation>
     </message>
+    <message>
+        <source>Ask {name} to talk?</source>
+        <translation>Demander une conversation privée à {name}&#x202f;?</translation>
+    </message>
     <message numerus="yes">
         <source>Asked %n times</source>
         <comment>Asked %n time</comment>
@@ -4076,6 +4080,14 @@
         <translation>Rien de plus n’a été trouvé&#xa0;: {back_to}.</translation>
     </message>
     <message>
+        <source>Nothing of theirs has come here yet, so their keys are not known. Once it has, you can ask them to talk; before that, one of you needs the other&apos;s contact link.</source>
+        <translation>Rien de cette personne n’est encore arrivé ici, donc ses clés ne sont pas connues. Ensuite, vous pourrez lui demander une conversation privée&#x202f;; d’ici là, l’une des deux personnes doit avoir le lien de contact de l’autre.</translation>
+    </message>
+    <message>
+        <source>Nothing of theirs has come here yet, so their keys are not known. Try again later.</source>
+        <translation>Rien de cette personne n’est encore arrivé ici, donc ses clés ne sont pas connues. Réessayez plus tard.</translation>
+    </message>
+    <message>
         <source>Nothing of what was recorded can be read.</source>
         <translation>Rien de ce qui a été noté ne peut être lu.</translation>
     </message>
@@ -6084,6 +6096,14 @@
         <translation>Cette personne n’est pas membre de ce groupe.</translation>
     </message>
     <message>
+        <source>They are not in this group any more.</source>
+        <translation>Cette personne n’est plus dans ce groupe.</translation>
+    </message>
+    <message>
+        <source>They are not in this group any more. To write to them alone, one of you needs the other&apos;s contact link.</source>
+        <translation>Cette personne n’est plus dans ce groupe. Pour vous écrire en privé, l’une des deux personnes doit avoir le lien de contact de l’autre.</translation>
+    </message>
+    <message>
         <source>They are not told. Nothing of theirs is taken in or answered until you unblock them.</source>
         <translation>La personne n’en est pas informée. Rien d’elle n’est reçu et rien ne lui est répondu tant que vous ne la débloquez pas.</translation>
     </message>
@@ -6126,6 +6146,10 @@
     <message>
         <source>They have not answered your request yet.</source>
         <translation>La personne n’a pas encore répondu à votre demande.</translation>
+    </message>
+    <message>
+        <source>They have to agree before either of you can write. They see your name, your picture, your fingerprint, and which groups you are both in. They can decline or block you.</source>
+        <translation>Cette personne doit accepter avant que l’une ou l’autre puisse écrire. Elle voit votre nom, votre image, votre empreinte et les groupes que vous avez en commun. Elle peut refuser ou vous bloquer.</translation>
     </message>
     <message numerus="yes">
         <source>They never arrived, and nobody waits for them any more</source>
@@ -7168,6 +7192,14 @@
         <translation>Lui écrire</translation>
     </message>
     <message>
+        <source>Write to them…</source>
+        <translation>Lui écrire…</translation>
+    </message>
+    <message>
+        <source>Write to {name}</source>
+        <translation>Écrire à {name}</translation>
+    </message>
+    <message>
         <source>Written</source>
         <translation>Écrit</translation>
     </message>
@@ -7256,6 +7288,10 @@
         <translation>Vous ne faites plus partie de ce groupe.</translation>
     </message>
     <message>
+        <source>You are not in this group any more. To write to them alone, one of you needs the other&apos;s contact link.</source>
+        <translation>Vous n’êtes plus dans ce groupe. Pour vous écrire en privé, l’une des deux personnes doit avoir le lien de contact de l’autre.</translation>
+    </message>
+    <message>
         <source>You are now called {new}</source>
         <translation>Vous vous appelez maintenant {new}</translation>
     </message>
@@ -7302,10 +7338,6 @@
     <message>
         <source>You can write once {name} accepts</source>
         <translation>Vous pourrez écrire dès que {name} aura accepté</translation>
-    </message>
-    <message>
-        <source>You can write to them alone once one of you has the other&apos;s contact link. Ask for it in the group, or send yours there.</source>
-        <translation>Pour vous écrire en privé, l’une des deux personnes doit avoir le lien de contact de l’autre. Demandez-le dans le groupe, ou envoyez-y le vôtre.</translation>
     </message>
     <message>
         <source>You changed the group&apos;s picture</source>
@@ -7766,6 +7798,10 @@
     <message>
         <source>ask for the quoted message</source>
         <translation>demander le message cité</translation>
+    </message>
+    <message>
+        <source>ask them to talk</source>
+        <translation>lui demander une conversation privée</translation>
     </message>
     <message>
         <source>asked again at {time}</source>
@@ -9666,6 +9702,10 @@
     <message>
         <source>{name} asks to be let in</source>
         <translation>{name} demande à entrer</translation>
+    </message>
+    <message>
+        <source>{name} cannot be asked from here</source>
+        <translation>Impossible de le demander à {name} d’ici</translation>
     </message>
     <message>
         <source>{name} changed the group&apos;s picture</source>

@@ -9,19 +9,21 @@ from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_LINK_DAYS
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.events import ConversationView
+from engine.events import ConversationView, MemberView
 from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import (
     Fingerprints,
     RenamePerson,
     SafetyNumber,
+    ask_confirm,
     block_confirm,
+    cannot_ask,
     remove_confirm,
 )
 from ui.dialogs.person import AddPerson, OwnLink
 from ui.dialogs.profile import Profile, ProfileFields
 from ui.error_words import error_words
-from ui.people import only_opens
+from ui.people import cannot_ask_words, only_opens
 from ui.tasks import Tasks
 from ui.times import date_words, moment
 from ui.translate import tr
@@ -80,6 +82,19 @@ class PeopleFlows(QObject):
                 self.open_requested.emit(added[-1])
 
         self._one.start(tr("add a person"), flow)
+
+    def ask_member(self, group: ConversationView, member: MemberView) -> None:
+        """Whether somebody of a group wants to talk alone; or why they cannot be asked."""
+
+        async def flow() -> None:
+            if reason := cannot_ask_words(member, group):
+                await self._one.ask(cannot_ask(member, reason, self._window))
+            elif await self._one.ask(ask_confirm(member, self._window)):
+                people = self._engine.people
+                asked = await people.ask_member(group.conversation_id, member.participant_id)
+                self.open_requested.emit(asked)
+
+        self._one.start(tr("ask them to talk"), flow)
 
     async def _own_link(self) -> OwnLink:
         """Pasting a link works even if one's own link cannot be made."""

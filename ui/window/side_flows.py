@@ -6,6 +6,7 @@ What a panel tells of the newest messages is read once when it opens, and again 
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QWidget
@@ -15,7 +16,7 @@ from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView, MemberView, MessageView
 from ui.governing_acts import MemberAct, acts_on
 from ui.list.model import ConversationModel
-from ui.people import groups_with
+from ui.people import cannot_ask_words, groups_with
 from ui.side.dock import Dock
 from ui.side.group import GroupPanel
 from ui.side.panel import SidePanel
@@ -99,6 +100,7 @@ class SideFlows(QObject):
         governing.changed.connect(self._refresh_soon)
         people.verified_changed.connect(self._refresh)
         people.verified_changed.connect(self.show_verified)
+        pane.timeline.writeRequested.connect(self._write_to_sender)
 
     @property
     def panel(self) -> SidePanel | None:
@@ -246,6 +248,7 @@ class SideFlows(QObject):
     def _group_panel(self, conversation_id: ConversationId) -> GroupPanel:
         panel = GroupPanel(self._list_shared(conversation_id), self._now)
         panel.member_chosen.connect(self.show_person)
+        panel.write_requested.connect(partial(self._write_to, conversation_id))
         panel.invite_requested.connect(lambda: self._with_group(self._flows.invite))
         panel.leave_requested.connect(lambda: self._with_group(self._flows.leave))
         panel.mute_requested.connect(lambda choice: self._pane.mute(conversation_id, choice))
@@ -263,8 +266,8 @@ class SideFlows(QObject):
         panel.link_requested.connect(self._people.add_person)
         panel.mute_member_requested.connect(self._mute_member)
         panel.act_requested.connect(self._act_on_shown)
+        panel.write_requested.connect(self._write_to_shown)
         if conversation_id is not None:
-            panel.write_requested.connect(lambda: self.open_requested.emit(conversation_id))
             for asked, run in (
                 (panel.rename_requested, self._people.rename),
                 (panel.block_requested, self._people.block),
@@ -273,6 +276,32 @@ class SideFlows(QObject):
             ):
                 asked.connect(self._with(conversation_id, run))
         return panel
+
+    def _write_to_shown(self) -> None:
+        somebody, about = self._shown_somebody(), self._about
+        if somebody is None or about is None:
+            return
+        if somebody.conversation is not None:
+            self.open_requested.emit(somebody.conversation.conversation_id)
+        else:
+            self._write_to(about, somebody.participant_id)
+
+    def _write_to_sender(self, who: ParticipantId) -> None:
+        """Of a message in the open conversation."""
+        if self._pane.conversation is not None:
+            self._write_to(self._pane.conversation.conversation_id, who)
+
+    def _write_to(self, group: ConversationId, who: ParticipantId) -> None:
+        """To a member of a group, alone: in the conversation that is there, or they are asked."""
+        pair = contacts_by_id(self._model.conversations()).get(who)
+        if pair is not None:
+            self.open_requested.emit(pair.conversation_id)
+            return
+        view = self._model.conversation(group)
+        members = () if view is None else view.members
+        member = next((each for each in members if each.participant_id == who), None)
+        if view is not None and member is not None:
+            self._people.ask_member(view, member)
 
     def _act_on_shown(self, act: MemberAct) -> None:
         somebody, about = self._shown_somebody(), self._about
@@ -349,6 +378,7 @@ class SideFlows(QObject):
             is_verified=who in self._engine.people.verified(),
             groups=groups_with(who, conversations),
             acts=acts,
+            cannot_ask="" if member is None else cannot_ask_words(member, view),
         )
 
     def _read_activity(self) -> None:

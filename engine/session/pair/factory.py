@@ -1,4 +1,6 @@
-"""Starts one-to-one conversations: from a contact link, from a request, or loaded from the store.
+"""Starts one-to-one conversations, or loads them from the store.
+
+They start from a contact link, from what is known of a member of a group, or from a request.
 
 The factory returns records and writes; it performs nothing itself.  As in groups, sequence numbers
 belong to an *instance*: one profile's stay with one person.  A person who is removed and added
@@ -104,6 +106,12 @@ class PairFactory:
         """A record for a person whom we ask to talk."""
         return self._new(
             link.public_key, link.encryption_key, name=link.name, state=ContactState.ASKED
+        )
+
+    def asked_member(self, member: MemberRecord) -> ContactRecord:
+        """A record for a member of a group whom we ask to talk.  Their keys have to be here."""
+        return self._new(
+            member.public_key, member.encryption_key, name=member.name, state=ContactState.ASKED
         )
 
     def asking(self, opened: OpenedPair, request: ContactRequest) -> ContactRecord:

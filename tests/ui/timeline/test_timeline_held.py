@@ -142,7 +142,8 @@ def test_it_is_never_read_up_to_selected_or_deleted() -> None:
         view.interaction.open_menu(future(0), QPoint(0, 0), link=None)
         menu = view.interaction.menu
         assert isinstance(menu, QMenu)
-        assert [action.text() for action in menu.actions()] == ["Copy message", "About Luc"]
+        said = ["Copy message", "About Luc", "Write to Luc"]
+        assert [action.text() for action in menu.actions()] == said
         menu.close()
 
     with_view(scenario)

@@ -292,6 +292,7 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
             "Message info…",
             "Inspect",
             "About Maya",
+            "Write to Maya",
             "Delete here…",
         ]
         choose(view, "Copy message")
