@@ -16,11 +16,15 @@ from pyspark.sql.connect.types import pyspark_types_to_proto_types
 
 from pipeline.duck.errors import DuckError, NotHere
 from pipeline.duck.relations import Tables
+from pipeline.duck.spilled import Spilled
 from pipeline.duck.types import parsed
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
+MEMORY: Final = "spark.driver.memory"
+_MEMORY: Final = "2g"
+"""What does not fit goes to a disk: of few rows of input there may be very many witnesses."""
 _LARGE: Final = str(2**31 - 1)
 _CONFIGURED: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
@@ -67,7 +71,14 @@ class DuckChannel:
     """What the client uses of gRPC's Channel; of one session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._connection = duckdb.connect(":memory:")
+        self._spilled = Spilled()
+        self._connection = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": options.get(MEMORY, _MEMORY),
+                "temp_directory": str(self._spilled.place),
+            },
+        )
         self._tables = Tables(self._connection)
         self._configured = {**_CONFIGURED, **options}
         self._server = str(uuid4())
@@ -174,6 +185,7 @@ class DuckChannel:
 
     def close(self) -> None:
         self._connection.close()
+        self._spilled.close()
 
 
 def _batch(rows: pa.Table) -> proto.ExecutePlanResponse.ArrowBatch:
