@@ -17,6 +17,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import MessageView
 from scripts.governing_pictures import until
 from scripts.painted_pictures import lighthouse, pier_photo
+from scripts.rarer_pictures import Rarer
 from scripts.release import version
 from scripts.scene import Cast
 from scripts.taking_pictures import SIZE, draw_all, keep, picture, settled
@@ -119,6 +120,9 @@ class Talk:
         await self._sheet_in_both("forward", partial(about.forward, mention))
         await self._sheet_in_both("search", partial(self._window.search.open, "ladder"))
         await self._sheet_in_both("ctrl-k", partial(self._window.search.open, "ma"))
+        go = pane.timeline.go_to_day
+        opened = partial(self._window.flows.go_to_date, pane.timeline.day_in_view(), go)
+        await self._sheet_in_both("calendar", opened)
         await self._look_at_the_picture()
 
     async def _window_in_both(self, name: str) -> None:
@@ -176,6 +180,7 @@ async def everyday_pictures() -> None:
         talk = Talk(cast, window, group)
         await talk.hold()
         await talk.draw()
+        await Rarer(cast, window, group).draw(kitchen)
         await window.shutdown()
         window.close()
         for engine in cast.engines.values():

@@ -18,10 +18,8 @@ from chat_app.settings import DEFAULTS
 from chat_app.settings_control import SettingsControl
 from engine.core.fault_bench import FaultTarget, Preset
 from engine.core.history.queries import End
-from engine.core.ids import ConversationId, MessageId, Position, UnixMs
-from engine.core.problems import FileFault, FileProblem, QueryFailed
-from engine.events import MessageAdded, MessageKind, MessageView, TimelineChanged
-from engine.file_views import FileState, FileView
+from engine.core.ids import ConversationId, UnixMs
+from engine.core.problems import QueryFailed
 from engine.history_views import (
     HistoryChanged,
     HistoryReason,
@@ -46,7 +44,6 @@ from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
 
-MIB = 1024 * 1024
 PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 
 
@@ -223,61 +220,6 @@ async def history_pictures(window: MainWindow, cast: Cast, tide: ConversationId)
     await sheet_picture(window, lambda: None, "stores.png")
 
 
-def large_files(window: MainWindow) -> list[MessageView]:
-    """How files beyond 96 KiB may stand in a row: on their way, waiting, here, and our own."""
-    rows = [message_in(row) for row in window.pane.timeline.scene.loaded.rows]
-    said = [row for row in rows if row is not None and row.kind is MessageKind.TEXT]
-    theirs = next(row for row in reversed(said) if not row.is_own)
-    mine = next(row for row in reversed(said) if row.is_own)
-    plain = replace(theirs, quote=None, reactions=(), mentions_me=False, spans=(), text="")
-    plain = replace(plain, kind=MessageKind.FILE, waiting=False)
-    film = FileView(
-        name="pier-timelapse.mp4",
-        media_type="video/mp4",
-        size=48 * MIB,
-        state=FileState.RUNNING,
-        done_bytes=19 * MIB,
-        rate=3 * MIB,
-    )
-    asked = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=3, nodes=1)
-    logs = replace(film, name="logs-2026-11.zip", media_type="application/zip", size=24 * MIB)
-    log_files = (
-        film,
-        replace(logs, state=FileState.WAITING, done_bytes=5 * MIB, rate=0, problem=asked),
-        replace(
-            logs,
-            name="chart.pdf",
-            state=FileState.COMPLETE,
-            held_whole_by=(theirs.sender_id, mine.sender_id),
-        ),
-    )
-    found = [replace(plain, file=file) for file in log_files]
-    sending = replace(film, name="calibration.zip", is_upload=True, done_bytes=30 * MIB)
-    found.append(replace(mine, kind=MessageKind.FILE, text="", spans=(), file=sending))
-    return [
-        replace(
-            row,
-            sent_ms=UnixMs(mine.sent_ms + 60_000 * number),
-            position=Position(
-                mine.position.lamport_timestamp + number, MessageId(f"file {number}")
-            ),
-        )
-        for number, row in enumerate(found, start=1)
-    ]
-
-
-async def file_pictures(window: MainWindow) -> None:
-    for row in large_files(window):
-        window.bridge.publish(MessageAdded(message=row, notify=False))
-    await asyncio.sleep(0.5)
-    window.pane.timeline.go_to_newest()
-    await picture(window, Appearance.LIGHT, "files-light.png")
-    await picture(window, Appearance.DARK, "files-dark.png")
-    window.bridge.publish(TimelineChanged(conversation_id=row.conversation_id))
-    await asyncio.sleep(1)
-    window.pane.timeline.go_to_newest()
-
-
 async def language_pictures(cast: Cast, tide: ConversationId) -> None:
     """French, narrow too; and the window mirrored, as Hebrew has it, in English words."""
     for language, sizes in (
@@ -325,7 +267,6 @@ async def all_pictures() -> None:
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
         await panel_pictures(window)
         await delivery_pictures(window)
-        await file_pictures(window)
         await history_pictures(window, cast, tide)
         await people_pictures(window, cast)
         await window.shutdown()
