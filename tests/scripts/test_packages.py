@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ from scripts.linux_packages import files_of
 from scripts.package import mebibytes
 from scripts.release import version
 from tests.runtime.history.test_opening_process import a_page, once_it_runs
+from tests.scripts.test_clean_root import BEFORE, as_version
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.long
@@ -195,6 +197,68 @@ def test_validators_find_nothing_wrong(program: Path, capfd: pytest.CaptureFixtu
     with capfd.disabled():
         sys.stdout.write(f"\n{done.stdout}")
     assert done.returncode == 0, done.stdout
+
+
+class Dpkg:
+    """With a system of its own below a directory, in which nothing else is installed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.program = root / "usr" / "bin" / "causerie"
+        (root / "var/lib/dpkg/updates").mkdir(parents=True)
+        (root / "var/lib/dpkg/info").mkdir()
+        (root / "var/lib/dpkg/status").touch()
+        self._words = ("dpkg", f"--root={root}", "--force-depends", "--force-not-root")
+
+    def install(self, package: Path) -> None:
+        done = run(*self._words, "--install", package)
+        assert done.returncode == 0, done.stderr
+
+    def status(self) -> str:
+        query = ("dpkg-query", f"--admindir={self.root}/var/lib/dpkg", "--show")
+        return run(*query, "--showformat=${Status} ${Version}", "causerie").stdout
+
+    def install_until(self, package: Path, unpacked: int) -> list[Path]:
+        """Killed once so many files lie beside those that they are to replace, which come back."""
+        with subprocess.Popen(
+            [*self._words, "--install", package],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+        ) as process:
+            waiting: list[Path] = []
+            while process.poll() is None and len(waiting) < unpacked:
+                waiting = list(self.root.rglob("*.dpkg-new"))
+            os.killpg(process.pid, signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+        return waiting
+
+
+@pytest.mark.parametrize(("unpacked", "in_place"), [(1, 0), (250, 0), (250, 125)])
+def test_an_upgrade_that_is_killed_while_it_unpacks_is_done_by_the_next(
+    program: Path, profile: Path, tmp_path: Path, unpacked: int, in_place: int
+) -> None:
+    """``in_place``: of so many files that are unpacked it is as if dpkg had put them there.
+
+    What starts then may be made of both versions; whatever it does, the profile is as it was.
+    """
+    deb, _, _ = packages(program)
+    system = Dpkg(tmp_path / "root")
+    system.install(as_version(deb, BEFORE))
+    smoke.first_window(system.program, profile)
+    before = digests(profile)
+    waiting = system.install_until(deb, unpacked)
+    for file in waiting[:in_place]:
+        file.replace(file.with_suffix(""))
+    assert system.status() == f"install reinstreq half-installed {BEFORE}"
+    started = run(system.program, "--version")
+    assert in_place or started.returncode == 0, started.stderr
+    assert digests(profile) == before
+    system.install(deb)
+    assert system.status() == f"install ok installed {version()}"
+    assert list(system.root.rglob("*.dpkg-*")) == []
+    assert not (system.root / "usr/lib/causerie/gone-later").exists()
+    smoke.try_out(system.program)
+    smoke.first_window(system.program, profile)
 
 
 def digests(folder: Path) -> dict[str, str]:
