@@ -107,53 +107,56 @@ async def test_a_burst_of_large_messages_reaches_js_whole(tmp_path: Path) -> Non
         assert {len(payload) for payload in heard} <= {40_002, 40_003}
 
 
-@pytest.mark.parametrize("use_legacy", [False, True], ids=["3.0.0", "2.0.0-beta1"])
-async def test_what_js_pushes_reaches_everybody(tmp_path: Path, use_legacy: bool) -> None:
+async def test_what_js_pushes_reaches_everybody(tmp_path: Path) -> None:
+    """By either version of lightpush."""
     async with net_with("current", tmp_path) as net:
         await net.light()
         await net.js.ask("subscribe")
-        pushed = await net.js.ask("push", payload="7 from js", useLegacy=use_legacy)
-        assert pushed == {"successes": 1, "failures": []}
-        await net.leaf.until_heard(1)
-        assert net.leaf.inbox == net.service.inbox == [7]
-        assert (await net.js.ask("heard", count=1))["pushed"] == ["7 from js"]
-        stored = await net.js.ask("query", forward=True, limit=20)
-        assert stored["pages"] == [["7"]]
+        for count, (number, use_legacy) in enumerate(((7, False), (8, True)), start=1):
+            payload = f"{number} from js"
+            pushed = await net.js.ask("push", payload=payload, useLegacy=use_legacy)
+            assert pushed == {"successes": 1, "failures": []}
+            await net.leaf.until_heard(count)
+            assert net.leaf.inbox == net.service.inbox == [7, 8][:count]
+            assert (await net.js.ask("heard", count=count))["pushed"][-1] == payload
+            stored = await net.js.ask("query", forward=True, limit=20)
+            assert stored["pages"] == [["7", "8"][:count]]
 
 
-@pytest.mark.parametrize("use_legacy", [False, True], ids=["3.0.0", "2.0.0-beta1"])
-async def test_js_is_told_when_a_message_reaches_nobody(tmp_path: Path, use_legacy: bool) -> None:
+async def test_js_is_told_when_a_message_reaches_nobody(tmp_path: Path) -> None:
+    """By either version of lightpush."""
     async with net_with("current", tmp_path) as net:
         await net.light()
         await net.leaf.node.stop()
         await net.service.until_peers(0)
-        refused = await net.js.ask(
-            "push", payload="7 from js", useLegacy=use_legacy, ephemeral=True
-        )
-        assert refused["successes"] == 0
-        assert len(refused["failures"]) == 1
-
-
-@pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
-@pytest.mark.parametrize("generation", ["current", "legacy"], ids=["3.0.0", "2.0.0-beta4"])
-@pytest.mark.parametrize("count", [45, 40])
-async def test_js_reads_the_whole_history_once(
-    tmp_path: Path, generation: str, forward: bool, count: int
-) -> None:
-    async with net_with(generation, tmp_path) as net:
-        for number in range(count):
-            await net.leaf.node.publish(fresh(number))
-            await net.leaf.node.publish(
-                fresh(5_000 + number, topic=ContentTopic("/causerie/1/other/proto"))
+        for use_legacy in (False, True):
+            refused = await net.js.ask(
+                "push", payload="7 from js", useLegacy=use_legacy, ephemeral=True
             )
-        await net.service.until_heard(count)
+            assert refused["successes"] == 0
+            assert len(refused["failures"]) == 1
+
+
+@pytest.mark.parametrize("generation", ["current", "legacy"], ids=["3.0.0", "2.0.0-beta4"])
+async def test_js_reads_the_whole_history_once(tmp_path: Path, generation: str) -> None:
+    """In both directions, and whether or not the last page is a full one."""
+    async with net_with(generation, tmp_path) as net:
         await net.start()
         if generation == "current":
             await net.js.ask("ready", topic=TOPIC)
-        pages = (await net.js.ask("query", forward=forward, limit=20))["pages"]
-        assert [len(page) for page in pages] == [20] * (count // 20) + [5] * (count % 20 > 0)
-        ordered = pages if forward else pages[::-1]
-        assert [int(n) for page in ordered for n in page] == list(range(count))
+        for start, count in ((0, 40), (40, 45)):
+            for number in range(start, count):
+                await net.leaf.node.publish(fresh(number))
+                await net.leaf.node.publish(
+                    fresh(5_000 + number, topic=ContentTopic("/causerie/1/other/proto"))
+                )
+            await net.service.until_heard(count)
+            for forward in (True, False):
+                pages = (await net.js.ask("query", forward=forward, limit=20))["pages"]
+                full, rest = divmod(count, 20)
+                assert [len(page) for page in pages] == [20] * full + [5] * (rest > 0)
+                ordered = pages if forward else pages[::-1]
+                assert [int(n) for page in ordered for n in page] == list(range(count))
 
 
 async def test_an_older_js_filters_and_pushes_too(tmp_path: Path) -> None:
