@@ -41,14 +41,14 @@ def violations(
 ) -> DataFrame:
     """VIOLATION.  ``causal``: as the final log stands; ``early``: as it was delivered."""
     canonical = order.messages.where(F.col("position").isNotNull())
-    moved = looked.where("is_moved").select("channel", "mid")
+    moved = looked.where("is_moved").select("mid")
     touched = moved.union(_late(tables, order, canonical)).distinct()
     edges = _suspect(order, canonical, steps.kept("touched", touched))
     edges = steps.kept("edges", edges)
     ends = canonical.select(
         "channel", "mid", "lamport", "message_id", "place", "position", "bucket"
     )
-    ends = ends.join(F.broadcast(_ends(edges)), ["channel", "mid"], "left_semi")
+    ends = ends.join(F.broadcast(_ends(edges)), "mid", "left_semi")
     ends = steps.kept("ends", ends)
     held = _held(ends, compared, looked)
     found = _below(edges, held).unionByName(_moved(edges, held, looked))
@@ -62,15 +62,15 @@ def violations(
 
 
 def _ends(edges: DataFrame) -> DataFrame:
-    parents = edges.select("channel", F.col("parent_mid").alias("mid"))
-    return edges.select("channel", "mid").union(parents).distinct()
+    """mid: of both.  In another channel it may be another message, which no edge leads to."""
+    return edges.select("mid").union(edges.select("parent_mid")).distinct()
 
 
 def _suspect(order: Order, canonical: DataFrame, touched: DataFrame) -> DataFrame:
-    """channel, mid, parent_mid, is_below: edges that are, or to or from ``touched``."""
+    """channel, mid, parent_mid, is_below: edges that are, or to or from ``touched``, a ``mid``."""
     marked = touched.withColumn("is_touched", F.lit(True))
     nodes = canonical.select("channel", "mid", "place", "parent_mids").join(
-        F.broadcast(marked), ["channel", "mid"], "left"
+        F.broadcast(marked), "mid", "left"
     )
     children = nodes.withColumn("parent_mid", F.explode(F.array_distinct("parent_mids")))
     parents = nodes.select(
@@ -132,21 +132,26 @@ def _moved(edges: DataFrame, held: DataFrame, looked: DataFrame) -> DataFrame:
 
 
 def _late(tables: "Audited", order: Order, canonical: DataFrame) -> DataFrame:
-    """channel, mid: what any log delivered after something of a higher place."""
+    """mid: what any log delivered after something of a higher place.
+
+    All that was ever delivered is sorted here, so what is sorted are numbers.  Should two logs have
+    one number, more is late, and it is looked at in vain.
+    """
     places = canonical.select("channel", "mid", "place")
-    before = Window.partitionBy(*_LOG).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    before = Window.partitionBy("log").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     return (
-        tables.delivered.select(*_LOG, "seq", "mid")
+        tables.delivered.select("channel", "mid", F.xxhash64(*_LOG).alias("log"), "seq")
         .join(order.hinted(places), ["channel", "mid"])
+        .select("log", "seq", "place", "mid")
         .withColumn("highest", F.max("place").over(before))
         .where("place < highest")
-        .select("channel", "mid")
+        .select("mid")
     )
 
 
 def _early(edges: DataFrame, tables: "Audited") -> DataFrame:
     first = (
-        tables.delivered.join(F.broadcast(_ends(edges)), ["channel", "mid"], "left_semi")
+        tables.delivered.join(F.broadcast(_ends(edges)), "mid", "left_semi")
         .groupBy(*_LOG, "mid")
         .agg(F.min("seq").alias("seq"))
     )

@@ -152,7 +152,9 @@ def compared(found: DataFrame, order: Order, logs: DataFrame, bucket_messages: i
         )
     )
     grid = logs.select(*WHOSE).join(buckets, "channel")
-    whole = grid.join(found, [*CELL], "full").join(F.broadcast(logs), [*WHOSE])
+    both = grid.unionByName(found, allowMissingColumns=True)
+    told = [F.max(name).alias(name) for name in both.columns if name not in CELL]
+    whole = both.repartition(*WHOSE).groupBy(*CELL).agg(*told).join(F.broadcast(logs), [*WHOSE])
     before = (
         Window.partitionBy(*WHOSE)
         .orderBy("bucket")

@@ -6,7 +6,7 @@ where the order of what this log holds puts it.  An entry outside the flagged ce
 should, so its position is known without looking at it: the canonical one less the cell's shift.
 
 Which entries belong to a flagged cell only a join with the order tells, but their positions lie
-between the first and the last that were counted there, so no others are joined.
+between the first and the last that were counted there, so hardly any others are joined.
 """
 
 from typing import Final
@@ -48,7 +48,7 @@ def looked_at(  # noqa: PLR0913, PLR0917 -- what it looks at, and where it keeps
 ) -> DataFrame:
     """LOOKED of flagged cells."""
     flagged = compared.where("is_flagged").select(*CELL, "begin", "first", "last")
-    spots = flagged.select("channel", "bucket").distinct()
+    spots = flagged.select("channel", "bucket")
     messages = steps.kept(
         "spots",
         order.messages.withColumnRenamed("position", "c_position")
@@ -63,8 +63,13 @@ def _held(
     entry: DataFrame, messages: DataFrame, flagged: DataFrame, bucket_messages: int
 ) -> DataFrame:
     span = F.expr(f"position div {bucket_messages}")
-    near = entry.withColumn("span", span).join(
-        F.broadcast(_spans(flagged, bucket_messages)), [*WHOSE, "span"], "left_semi"
+    # One number for three columns is looked up sooner.  Should two of them agree, the joins tell.
+    near = entry.withColumn("spot", F.xxhash64(*WHOSE, span)).join(
+        F.broadcast(
+            _spans(flagged, bucket_messages).select(F.xxhash64(*WHOSE, "span").alias("spot"))
+        ),
+        "spot",
+        "left_semi",
     )
     rows = (
         near.select(*WHOSE, "position", "lamport", "mid")

@@ -355,6 +355,9 @@ class Tables:
     def repartition(self, relation: "Relation") -> Table:
         return self.of(relation.repartition.input)
 
+    def spread(self, relation: "Relation") -> Table:
+        return self.of(relation.repartition_by_expression.input)
+
     def aliased(self, relation: "Relation") -> Table:
         alias = relation.subquery_alias
         return replace(self.of(alias.input), alias=quoted(alias.alias))
@@ -396,5 +399,6 @@ _MAKERS: Final[Mapping[str, Callable[[Tables, "Relation"], Table]]] = {
     "join": Tables.join,
     "hint": Tables.hint,
     "repartition": Tables.repartition,
+    "repartition_by_expression": Tables.spread,
     "subquery_alias": Tables.aliased,
 }
