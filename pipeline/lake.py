@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from engine.delivery.contract import Kind, Table
 from pipeline.audit import Audited
+from pipeline.paths import on_this_disk
 from pipeline.sources.delivery import source_schema
 from pipeline.tables import (
     KEPT_RUNS,
@@ -103,7 +104,7 @@ class Lake:
     @property
     def steps(self) -> str:
         """Where an audit keeps what lies between its questions."""
-        root = Path(self.root).absolute().as_uri() if self.is_local else self.root
+        root = on_this_disk(Path(self.root).absolute()) if self.is_local else self.root
         return f"{root}/steps"
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
@@ -155,7 +156,7 @@ class Lake:
         root = Path(self.root).absolute()
         return {
             parquet.NAME: ParquetTables(root, spark),
-            delta.NAME: DeltaTables(root.as_uri(), spark),
+            delta.NAME: DeltaTables(on_this_disk(root), spark),
         }
 
 

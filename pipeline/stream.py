@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.delivery.contract import Kind
+from pipeline.paths import to_read
 from pipeline.report.live import write_whole
 from pipeline.sources.delivery import FORMAT, register
 from pipeline.tables import LakeError
@@ -227,13 +228,13 @@ def sums(spark: SparkSession, places: StreamPlaces) -> DataFrame:
     if not written:
         return spark.createDataFrame([], _SUMS)
     paths = [str(path.parent) for path in written]
-    return _added_up(spark.read.schema(_SUMS).parquet(*paths))
+    return _added_up(spark.read.schema(_SUMS).parquet(*map(to_read, paths)))
 
 
 def events(spark: SparkSession, places: StreamPlaces) -> DataFrame:
     """All rows so far, each event once; and those that could not be used and name none."""
     written = sorted(places.events.glob(f"{BATCH}=*/_SUCCESS"))
-    return spark.read.parquet(*(str(path.parent) for path in written))
+    return spark.read.parquet(*(to_read(path.parent) for path in written))
 
 
 def fold(spark: SparkSession, number: int, places: StreamPlaces) -> None:
@@ -251,7 +252,7 @@ def fold(spark: SparkSession, number: int, places: StreamPlaces) -> None:
         _take_place(waiting, places)
     elif len(done) > FOLD_AFTER:
         last = _number(done[-1])
-        whole = _added_up(spark.read.schema(_SUMS).parquet(*map(str, done)))
+        whole = _added_up(spark.read.schema(_SUMS).parquet(*map(to_read, done)))
         whole.coalesce(1).write.mode("overwrite").parquet(str(waiting / f"{last}"))
         (waiting / "_SUCCESS").touch()
         _take_place(waiting, places)

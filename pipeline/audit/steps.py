@@ -6,6 +6,8 @@ about, and an executor that dies takes nothing along.
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.paths import to_read
+
 
 class Steps:
     def __init__(self, spark: SparkSession, place: str) -> None:
@@ -16,4 +18,4 @@ class Steps:
     def kept(self, name: str, frame: DataFrame) -> DataFrame:
         path = f"{self._place}/{name}"
         frame.write.mode("overwrite").parquet(path)
-        return self._spark.read.schema(frame.schema).parquet(path)
+        return self._spark.read.schema(frame.schema).parquet(to_read(path))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.core.errors import ConfigError
 from pipeline.commands import complain, say, tell
+from pipeline.paths import to_read
 from pipeline.simulate.case import BOTH, Case, Scalar
 from pipeline.simulate.kept import kept_below, told
 from pipeline.simulate.plots import draw, write_csv, write_figures
@@ -127,7 +128,7 @@ def _made(
     found = found.unionByName(spark.createDataFrame(done, SCHEMA))
     with told(kept, len(cases), tell):
         found.write.mode("overwrite").parquet(str(out / "runs"))
-    return spark.read.parquet(str(out / "runs"))
+    return spark.read.parquet(to_read(out / "runs"))
 
 
 def grid(varied: Sequence[str], seeds: int) -> list[Case]:

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructField, StructType
 from pipeline.duck.errors import DuckError, NotHere
 from pipeline.duck.expressions import Expressions, literal, name_of, path_of
 from pipeline.duck.types import NULL, is_wide, parsed, quoted, spark_type
+from pipeline.paths import from_read
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.proto import Expression, Relation
@@ -185,7 +186,7 @@ class Tables:
             raise NotHere(f"reading {source.format}")
         kind = parsed(source.schema)
         assert isinstance(kind, StructType)  # noqa: S101 - of a whole schema
-        places = [Path(path.removeprefix("file://")) for path in source.paths]
+        places = [from_read(path) for path in source.paths]
         files = [str(file) for place in places for file in sorted(place.rglob("*.parquet"))]
         schema = to_arrow_schema(kind)
         if not files:

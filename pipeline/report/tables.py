@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.metrics.compute import Silver, metrics
+from pipeline.paths import to_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +45,8 @@ def write_tables(
     long = audit or {}
     for name, table in long.items():
         table.coalesce(1).write.parquet(str(waiting / name))
-        _write_long_csv(
-            spark.read.schema(table.schema).parquet(str(waiting / name)), waiting / f"{name}.csv"
-        )
+        written = spark.read.schema(table.schema).parquet(to_read(waiting / name))
+        _write_long_csv(written, waiting / f"{name}.csv")
     figures = {}
     found = metrics(silver)
     try:
@@ -63,7 +63,7 @@ def write_tables(
     return Written(
         figures=figures,
         audit={
-            name: spark.read.schema(table.schema).parquet(str(place / name))
+            name: spark.read.schema(table.schema).parquet(to_read(place / name))
             for name, table in long.items()
         },
     )

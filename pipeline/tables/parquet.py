@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
+from pipeline.paths import to_read
 from pipeline.session import is_small
 from pipeline.tables import AREAS, RUN, Head, Json, Part, Told
 
@@ -142,7 +143,11 @@ class ParquetTables:
             files = [file for path in paths for file in sorted(Path(path).rglob("*.parquet"))]
             if sum(file.stat().st_size for file in files) <= FEW_BYTES:
                 return _read_here(self.spark, files, place, schema)
-        return self.spark.read.schema(schema).option("basePath", str(place)).parquet(*paths)
+        return (
+            self.spark.read.schema(schema)
+            .option("basePath", str(place))
+            .parquet(*map(to_read, paths))
+        )
 
 
 def _is_written_here(rows: DataFrame, place: Path) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, MEMBERSHIP, MESSAGE
+from pipeline.audit import audit
 from pipeline.bronze import ingest
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
@@ -134,6 +135,28 @@ def test_one_at_a_time_and_growing_comes_to_the_same(
         if number == 1:
             forget_column(lake, "bronze/message", "content")
     assert_as_at_once(spark, lake, at_once, runs=len(steps))
+
+
+def test_a_directory_is_its_name_whatever_signs_that_holds(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To Spark brackets are patterns; and a name that is percent-encoded is another one."""
+    monkeypatch.setattr(parquet, "FEW_BYTES", 0)  # So Spark reads every table by itself.
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    five_logs(logs)
+    said = []
+    for name in ("plain", "o dd [1] {a} %41 é*?\\"):
+        lake = Lake(tmp_path / name)
+        prepare(spark, [logs], lake)
+        found = audit(lake.audited(spark), lake.steps, few_rows=-1)
+        said.append(
+            [sorted(map(str, rows.collect())) for rows in (found.verdicts, found.witnesses)]
+        )
+        assert (tmp_path / name / "steps" / "counted").is_dir()
+    assert said[0] == said[1]
+    assert len(said[0][0]) == 5
+    assert len(list(tmp_path.iterdir())) == 3, "nothing lies beside them"
 
 
 def test_a_killed_run_is_not_seen_and_the_next_one_goes_on(
