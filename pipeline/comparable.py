@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Table
 from pipeline import coverage, silver
 from pipeline.coverage import BEGINNINGS, CLASH, OTHER_KEY, OVERLAP, WHOSE
+from pipeline.persisted import if_any
 
 OVERLAP_MS: Final = 5_000
 """A clock may be put right between two files by that much."""
@@ -34,20 +35,20 @@ class Comparable:
         event: DataFrame,
         snapshot: DataFrame,
         *,
-        told_twice: DataFrame | None,
+        told_twice: DataFrame,
         key: str | None,
     ) -> None:
         """``event``, ``snapshot``: each row once, with its ``file``.  ``key``: ``main_key``.
 
-        ``told_twice``: all events as they were read, if one log was read more than once.
+        ``told_twice``: all events as they were read of logs that were read more than once.
         """
         self._key = key
         is_under_key = F.col("key_id") == F.lit(key)
         under_key = snapshot.where(is_under_key)
         self._newest = silver.newest_snapshots(under_key).persist()
         self._order = silver.taken(under_key, self._newest)
-        self._irregular = silver.irregular(self._order).persist()
-        self._clashing = silver.clashing(self._order, self._irregular).persist()
+        self._irregular = if_any(silver.irregular(self._order))
+        self._clashing = if_any(silver.clashing(self._order, self._irregular))
         of_key = event.where(is_under_key)
         self._part = coverage.parts(of_key, self._newest, log.where(is_under_key)).persist()
         other = event.where(~is_under_key & F.col("channel").isNotNull())
@@ -56,6 +57,7 @@ class Comparable:
         ).persist()
         """channel, participant, problem: who does not take part, and why."""
         self._left_out = None if self.odd.isEmpty() else self.odd
+        self._kept = [self._newest, self._irregular, self._clashing, self._part, self.odd]
 
     def only(self, rows: DataFrame) -> DataFrame:
         """The rows of logs that take part."""
@@ -65,7 +67,9 @@ class Comparable:
         order, newest, irregular = (
             _but(rows, self._left_out) for rows in (self._order, self._newest, self._irregular)
         )
-        return silver.entries(order, newest, irregular, event)
+        later = if_any(silver.delivered_later(F.broadcast(newest), event))
+        self._kept.append(later)
+        return silver.entries(order, irregular, later)
 
     def seen(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
         """``coverage.seen`` of these."""
@@ -99,7 +103,7 @@ class Comparable:
         )
 
     def release(self) -> None:
-        for kept in (self._newest, self._irregular, self._clashing, self._part, self.odd):
+        for kept in self._kept:
             kept.unpersist()
 
 
@@ -123,11 +127,9 @@ def main_key(log: DataFrame) -> str | None:
     return str(first[0]["key_id"]) if first else None
 
 
-def odd_logs(log: DataFrame, told_twice: DataFrame | None) -> DataFrame:
+def odd_logs(log: DataFrame, told_twice: DataFrame) -> DataFrame:
     """log_id: that are told in two ways, or of two owners."""
     owners = log.groupBy("log_id").count().where("count > 1").select("log_id")
-    if told_twice is None:
-        return owners
     told = [F.col(name) for name in DELIVERY_EVENT.names if name != "schema_version"]
     twice = (
         silver.good(told_twice)

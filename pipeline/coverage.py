@@ -45,21 +45,36 @@ MOST_SLACK_MS: Final = 86_400_000
 
 
 def logs(event: DataFrame) -> DataFrame:
-    """Of every event once: whose each log is, how far it goes, and what its recorder left out."""
+    """Of every event once: whose each log is, how far it goes, and what its recorder left out.
+
+    For the last of texts Spark sorts all rows, so that is asked of one row for each file.
+    """
     whose = ("log_id", "participant", "key_id", "app_version", "network")
     is_gap = F.col("kind") == Kind.GAP.value
-    return event.groupBy(*whose).agg(
+    by_file = event.groupBy(*whose, "previous_log_id", "file").agg(
         F.max("schema_version").alias("schema_version"),
-        F.max("previous_log_id").alias("previous_log_id"),
         F.min("seq").alias("first_seq"),
         F.max("seq").alias("last_seq"),
         F.count(F.lit(1)).alias("rows"),
         F.min("at_ms").alias("from_ms"),
         F.max("at_ms").alias("until_ms"),
         F.count_if(is_gap).alias("gaps"),
-        F.coalesce(F.try_sum(F.when(is_gap, F.col("amount"))), F.lit(0)).alias("dropped"),
+        F.try_sum(F.when(is_gap, F.col("amount"))).alias("dropped"),
         F.max(F.when(is_gap, F.col("seq"))).alias("last_gap_seq"),
         F.max(F.when(is_gap, F.col("at_ms"))).alias("last_gap_ms"),
+    )
+    return by_file.groupBy(*whose).agg(
+        F.max("schema_version").alias("schema_version"),
+        F.max("previous_log_id").alias("previous_log_id"),
+        F.min("first_seq").alias("first_seq"),
+        F.max("last_seq").alias("last_seq"),
+        F.sum("rows").alias("rows"),
+        F.min("from_ms").alias("from_ms"),
+        F.max("until_ms").alias("until_ms"),
+        F.sum("gaps").alias("gaps"),
+        F.coalesce(F.try_sum("dropped"), F.lit(0)).alias("dropped"),
+        F.max("last_gap_seq").alias("last_gap_seq"),
+        F.max("last_gap_ms").alias("last_gap_ms"),
         F.max("file").alias("file"),
     )
 

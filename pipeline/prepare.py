@@ -30,8 +30,10 @@ from pipeline import coverage, silver
 from pipeline.clock import clocks
 from pipeline.comparable import Comparable, main_key, taking_part
 from pipeline.lake import SEGMENT, Lake, Run
+from pipeline.persisted import if_any
 from pipeline.sources.files import LOG
 from pipeline.tables import RUN, Json, Part
+from pipeline.tables.parquet import nothing
 
 SHOWN: Final = 20
 MOST_TOUCHED: Final = 500
@@ -195,21 +197,21 @@ def _hanging_together(links: Iterable[_Link], by: Sequence[str]) -> Keys:
 
 def write_silver(spark: SparkSession, run: Run, touched: Touched | None) -> str | None:
     """All tables, or of each what was touched; under which key most have recorded."""
-    key = _write_own(run, touched.own if touched is not None else None)
+    key = _write_own(spark, run, touched.own if touched is not None else None)
     _write_together(spark, run, touched.together if touched is not None else None, key)
     if touched is None or touched.stores:
         run.replace("silver/store_message", silver.store_messages(run.bronze(STORE_MESSAGE)))
     return key
 
 
-def _write_own(run: Run, keys: Keys | None) -> str | None:
+def _write_own(spark: SparkSession, run: Run, keys: Keys | None) -> str | None:
     """What depends on the logs of one participant alone."""
     rows = {table: _among(run.bronze(table), "file", keys) for table in TABLES}
-    may_repeat = _has_repeats(run)
-    told_event = silver.events(rows[DELIVERY_EVENT], may_repeat=may_repeat)
+    told_again, shot_again = _repeats(spark, run, rows)
+    told_event = silver.events(rows[DELIVERY_EVENT], told_again)
     log = _keep(run, "log", coverage.logs(told_event).coalesce(1), "log_id", keys)
-    told_order = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
-    told_twice = rows[DELIVERY_EVENT] if may_repeat else None
+    told_order = silver.snapshots(rows[LOG_SNAPSHOT], shot_again)
+    told_twice = rows[DELIVERY_EVENT].join(F.broadcast(told_again), "log_id", "left_semi")
     key = main_key(run.table("silver/log"))
     gate = Comparable(log, told_event, told_order, told_twice=told_twice, key=key)
     _keep(run, "odd", gate.odd.coalesce(1), "participant", keys)
@@ -219,7 +221,20 @@ def _write_own(run: Run, keys: Keys | None) -> str | None:
     refused = bronze_stage.quarantine({table.name: found for table, found in rows.items()})
     _keep(run, "quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file", keys)
     gate.release()
+    for kept in (told_again, shot_again):
+        kept.unpersist()
     return key
+
+
+def _repeats(
+    spark: SparkSession, run: Run, rows: Mapping[Table, DataFrame]
+) -> tuple[DataFrame, DataFrame]:
+    """Logs of which events, and of which snapshots, were read more than once."""
+    events = silver.repeated_events(rows[DELIVERY_EVENT])
+    shots = silver.repeated_snapshots(rows[LOG_SNAPSHOT])
+    if not _has_repeats(run):
+        return nothing(spark, events.schema), nothing(spark, shots.schema)
+    return if_any(events), if_any(shots)
 
 
 def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str | None) -> None:
@@ -239,10 +254,18 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
     stays = coverage.stays(told(MEMBERSHIP), clock).coalesce(1)
     stay = _keep(run, "stay", stays, "channel", keys)
     seen = coverage.corrected(there("seen", "participant"), clock)
+    alike = silver.told_alike(message).persist()
+    known = silver.known_messages(entry, alike).persist()
     placed = _keep(
-        run, "message", silver.messages(entry, message, seen, stay, clock), "channel", keys
+        run, "message", silver.messages(known, entry, seen, stay, clock), "channel", keys
     )
-    _keep(run, "conflict", silver.conflicts(entry, message).coalesce(1), "channel", keys)
+    known.unpersist()
+    differing = if_any(silver.differing(alike))
+    wrong = if_any(silver.wrong_mids(placed))
+    conflict = silver.conflicts(entry, message, differing, wrong)
+    _keep(run, "conflict", conflict.coalesce(1), "channel", keys)
+    for kept in (alike, differing, wrong):
+        kept.unpersist()
     late = coverage.sent_after_the_end(placed, entry, seen, stay)
     log = there("log", "log_id").where(F.col("key_id") == F.lit(key))
     covered = coverage.coverage(seen, stay, odd, log, late).coalesce(1)

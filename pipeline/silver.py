@@ -14,17 +14,22 @@ vouches (null); of another nobody can say who is right (``minority``).  Such a m
 ``place`` among all but no ``position`` in the canonical log.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, STORE_MESSAGE, Kind
+from engine.delivery.contract import DELIVERY_EVENT, STORE_MESSAGE, Kind
 from pipeline.clock import moment
 from pipeline.coverage import WHOSE, is_during
 
 ID_KEY: Final = ("channel", "mid", "lamport", "message_id")
+_EVENT: Final = ("seq",)
+_SHOT: Final = ("segment", "channel", "position", "snapshot_ms", "mid")
+"""Within a log."""
+CONFLICT: Final = ("channel", "mid", "message_id", "reason", "participant")
 _VOTED_ON: Final = ("channel", "message_id", "reason")
 SENDER: Final = "sender"
 MAJORITY: Final = "majority"
@@ -35,20 +40,45 @@ def good(bronze: DataFrame) -> DataFrame:
     return bronze.where(F.col("problem").isNull())
 
 
-def events(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
-    """Every event once.  ``may_repeat``: exports were read, and may tell of what a log told too."""
+def repeated_events(bronze: DataFrame) -> DataFrame:
+    """log_id: of logs with an event that was read twice, as they are in several exports."""
+    return _repeated(bronze, _EVENT)
+
+
+def events(bronze: DataFrame, repeats: DataFrame) -> DataFrame:
+    """Every event once.  ``repeats``: ``repeated_events``."""
     rows = good(bronze).select(
         "file",
         *DELIVERY_EVENT.names,
         F.to_date(moment(F.col("at_ms"))).alias("day"),
     )
-    return rows.dropDuplicates(["log_id", "seq"]) if may_repeat else rows
+    return _each_once(rows, _EVENT, repeats)
 
 
-def snapshots(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
-    """Rows of snapshots, each once: one log may tell of several, exported at different times."""
-    key = ["segment", *LOG_SNAPSHOT.key, "snapshot_ms", "mid"]
-    return bronze.dropDuplicates(key) if may_repeat else bronze
+def repeated_snapshots(bronze: DataFrame) -> DataFrame:
+    """log_id: of logs with a row of a snapshot that was read twice."""
+    return _repeated(bronze, _SHOT)
+
+
+def snapshots(bronze: DataFrame, repeats: DataFrame) -> DataFrame:
+    """Rows of snapshots, each once: one log may tell of several, exported at different times.
+
+    ``repeats``: ``repeated_snapshots``.
+    """
+    return _each_once(bronze, _SHOT, repeats)
+
+
+def _repeated(bronze: DataFrame, key: Sequence[str]) -> DataFrame:
+    """By a hash, which is less to shuffle; if two only share that, nothing is lost."""
+    told = good(bronze).groupBy("log_id", F.xxhash64(*key).alias("key")).count()
+    return told.where("count > 1").select("log_id").distinct()
+
+
+def _each_once(rows: DataFrame, key: Sequence[str], repeats: DataFrame) -> DataFrame:
+    """Logs that hold nothing twice, as nearly all do, need not be shuffled for it."""
+    some = F.broadcast(repeats)
+    twice = rows.join(some, "log_id", "left_semi").dropDuplicates(["log_id", *key])
+    return rows.join(some, "log_id", "left_anti").unionByName(twice)
 
 
 def store_messages(bronze: DataFrame) -> DataFrame:
@@ -97,30 +127,24 @@ def clashing(order: DataFrame, irregular: DataFrame) -> DataFrame:
     )
 
 
-def entries(
-    order: DataFrame, newest: DataFrame, irregular: DataFrame, event: DataFrame
-) -> DataFrame:
+def entries(order: DataFrame, irregular: DataFrame, later: DataFrame) -> DataFrame:
     """channel, participant, position, lamport, mid, message_id: positions 0, 1, 2 and so on.
 
     Almost always a snapshot as it is.  Where there is none, or messages were delivered after it
     (the process was killed), or its positions have holes, the log is put together.
     """
     taken = order.drop("file")
-    later = _delivered_later(F.broadcast(newest), event)
-    unfinished = (
-        later.select("channel", "participant")
-        .union(irregular)
-        .distinct()
-        .withColumn("is_unfinished", F.lit(True))
-    )
-    marked = taken.join(F.broadcast(unfinished), ["channel", "participant"], "left")
-    regular = marked.where(F.col("is_unfinished").isNull()).drop("is_unfinished")
-    rest = marked.where(F.col("is_unfinished")).drop("is_unfinished")
-    return regular.unionByName(_put_together(rest, later))
+    unfinished = later.select(*WHOSE).union(irregular).distinct()
+    marked = F.broadcast(unfinished)
+    rest = taken.join(marked, [*WHOSE], "left_semi")
+    return taken.join(marked, [*WHOSE], "left_anti").unionByName(_put_together(rest, later))
 
 
-def _delivered_later(newest: DataFrame, event: DataFrame) -> DataFrame:
-    """What was delivered after the snapshot: in the same log by ``seq``, in others by the clock."""
+def delivered_later(newest: DataFrame, event: DataFrame) -> DataFrame:
+    """channel, participant, lamport, mid, message_id: what was delivered after the snapshot.
+
+    In the same log that is told by ``seq``, in others by the clock.
+    """
     marks = (
         event.where(F.col("kind") == Kind.SNAPSHOT.value)
         .groupBy("channel", "log_id")
@@ -193,62 +217,66 @@ def _put_together(taken: DataFrame, later: DataFrame) -> DataFrame:
 # --- messages -------------------------------------------------------------------------------------
 
 
-def known_messages(entry: DataFrame, message: DataFrame) -> DataFrame:
-    """One row for each (channel, mid, lamport, message_id) that anybody tells of."""
-    nothing = F.lit(None)
-    held = entry.select(
-        *ID_KEY,
-        nothing.cast("string").alias("protocol"),
-        nothing.cast("string").alias("sender"),
-        nothing.cast("bigint").alias("sent_ms"),
-        nothing.cast("array<bigint>").alias("parent_mids"),
-        nothing.cast("string").alias("content"),
-        F.lit(False).alias("is_own"),
-        F.col("participant").alias("holder"),
+def told_alike(message: DataFrame) -> DataFrame:
+    """Of those who tell the same of a message one row; ``sent_ms`` and ``last_sent_ms`` may differ.
+
+    Most tell the same, and to choose among texts Spark sorts rows.
+    """
+    return (
+        good(message)
+        .groupBy(
+            *ID_KEY,
+            "protocol",
+            "sender",
+            "parent_mids",
+            "content",
+            (F.col("sender") == F.col("participant")).alias("is_own"),
+        )
+        .agg(F.min("sent_ms").alias("sent_ms"), F.max("sent_ms").alias("last_sent_ms"))
     )
-    told = good(message).select(
-        *ID_KEY,
-        "protocol",
-        "sender",
-        "sent_ms",
-        "parent_mids",
-        "content",
-        (F.col("sender") == F.col("participant")).alias("is_own"),
-        nothing.cast("string").alias("holder"),
+
+
+def known_messages(entry: DataFrame, told: DataFrame) -> DataFrame:
+    """One row for each (channel, mid, lamport, message_id) that anybody tells of.
+
+    ``told``: ``told_alike``.
+    """
+    held = (
+        entry.groupBy(*ID_KEY)
+        .agg(F.count("participant").alias("holders"))
+        .withColumn("is_own", F.lit(False))
     )
     own_first = F.when(F.col("is_own"), 2).when(F.col("parent_mids").isNotNull(), 1).otherwise(0)
+    of_own = {
+        name: F.max(F.when(F.col("is_own"), F.col(name)))
+        for name in ("sender", "last_sent_ms", "content")
+    }
     return (
-        held.unionByName(told)
+        told.unionByName(held, allowMissingColumns=True)
         .groupBy(*ID_KEY)
         .agg(
             F.max("protocol").alias("protocol"),
-            F.coalesce(F.max(F.when(F.col("is_own"), F.col("sender"))), F.min("sender")).alias(
-                "sender"
-            ),
-            F.coalesce(F.max(F.when(F.col("is_own"), F.col("sent_ms"))), F.min("sent_ms")).alias(
-                "sent_ms"
-            ),
+            F.coalesce(of_own["sender"], F.min("sender")).alias("sender"),
+            F.coalesce(of_own["last_sent_ms"], F.min("sent_ms")).alias("sent_ms"),
             F.max_by("parent_mids", own_first).alias("parent_mids"),
-            F.coalesce(F.max(F.when(F.col("is_own"), F.col("content"))), F.min("content")).alias(
-                "content"
-            ),
-            F.count("holder").cast("int").alias("holders"),
+            F.coalesce(of_own["content"], F.min("content")).alias("content"),
+            F.coalesce(F.sum("holders"), F.lit(0)).cast("int").alias("holders"),
             F.max("is_own").alias("is_vouched"),
         )
     )
 
 
 def messages(
-    entry: DataFrame, message: DataFrame, seen: DataFrame, stay: DataFrame, clock: DataFrame
+    known: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame, clock: DataFrame
 ) -> DataFrame:
     """The silver table ``message``: all that is known, with ``place`` and ``position``.
 
-    ``seen``: what was observed of the logs that count (``coverage.observed``).
+    ``known``: ``known_messages``, read several times.  ``seen``: what was observed of the logs that
+    count (``coverage.observed``).
     """
     offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
     known = (
-        known_messages(entry, message)
-        .join(F.broadcast(offsets), "sender", "left")
+        known.join(F.broadcast(offsets), "sender", "left")
         .withColumn("sent_ms", F.try_subtract("sent_ms", F.coalesce("offset_ms", F.lit(0))))
         .drop("offset_ms")
     )
@@ -351,49 +379,61 @@ def _one_of_each(known: DataFrame) -> DataFrame:
     )
 
 
-def conflicts(entry: DataFrame, message: DataFrame) -> DataFrame:
+def differing(told: DataFrame) -> DataFrame:
+    """channel, message_id: of what any two logs tell otherwise.  ``told``: ``told_alike``."""
+    texts = _texts_voted_on()
+    differs = (F.coalesce(F.min(t) != F.max(t), F.lit(False)) for t in texts.values())
+    return (
+        told.groupBy("channel", "message_id")
+        .agg(reduce(Column.__or__, differs).alias("differs"))
+        .where("differs")
+        .select("channel", "message_id")
+    )
+
+
+def conflicts(
+    entry: DataFrame, message: DataFrame, differing: DataFrame, wrong: DataFrame
+) -> DataFrame:
     """channel, mid, message_id, reason, participant: of what a log tells otherwise than others.
 
     Most logs are right, or the sender's if that many are on either side; if neither tells, all of
     them are named.  When it was sent is not compared: a log may know that only roughly.
+    ``wrong``: ``wrong_mids``.
     """
     told = good(message)
-    votes = _votes(told)
-    found = votes.join(_outvoted(votes), [*_VOTED_ON, "value"], "left_semi").select(
-        "channel", "mid", "message_id", "reason", "participant"
+    votes = _votes(told, differing)
+    found = votes.join(_outvoted(votes), [*_VOTED_ON, "value"], "left_semi").select(*CONFLICT)
+    columns = ("channel", "mid", "message_id", "participant")
+    theirs = (
+        entry.select(*columns)
+        .union(told.select(*columns))
+        .join(wrong, ["channel", "mid", "message_id"], "left_semi")
+        .withColumn("reason", F.lit("mid"))
     )
-    return found.unionByName(_wrong_mids(entry, told)).distinct()
+    return found.unionByName(theirs).distinct()
 
 
-def _votes(told: DataFrame) -> DataFrame:
-    """What each log tells, ``value``, of each thing, ``reason``, where any two tell otherwise."""
-    texts = {
+def _texts_voted_on() -> dict[str, Column]:
+    return {
         "lamport": F.col("lamport").cast("string"),
         "sender": F.col("sender"),
         "parents": F.array_join("parent_mids", ","),
         "content": F.col("content"),
     }
-    differs = [F.min(text) != F.max(text) for text in texts.values()]
-    odd = (
-        told.groupBy("channel", "message_id")
-        .agg(
-            F.coalesce(reduce(Column.__or__, (F.coalesce(d, F.lit(False)) for d in differs))).alias(
-                "differs"
-            )
-        )
-        .where("differs")
-        .select("channel", "message_id")
-    )
+
+
+def _votes(told: DataFrame, differing: DataFrame) -> DataFrame:
+    """What each log tells, ``value``, of each thing, ``reason``, where any two tell otherwise."""
     fields = F.explode(
         F.array(
             *(
                 F.struct(F.lit(name).alias("reason"), text.alias("value"))
-                for name, text in texts.items()
+                for name, text in _texts_voted_on().items()
             )
         )
     )
     return (
-        told.join(odd, ["channel", "message_id"], "left_semi")
+        told.join(differing, ["channel", "message_id"], "left_semi")
         .select(
             "channel",
             "mid",
@@ -428,13 +468,14 @@ def _outvoted(votes: DataFrame) -> DataFrame:
     )
 
 
-def _wrong_mids(entry: DataFrame, told: DataFrame) -> DataFrame:
-    """``mid`` must be what the id's hash says, or the wrong things are compared."""
-    columns = ("channel", "mid", "message_id", "participant")
-    ids = entry.select(*columns).union(told.select(*columns))
-    return ids.where(F.col("mid") != mid_of(F.col("message_id"))).select(
-        "channel", "mid", "message_id", F.lit("mid").alias("reason"), "participant"
-    )
+def wrong_mids(known: DataFrame) -> DataFrame:
+    """channel, mid, message_id of ids whose ``mid`` is not what their hash says.
+
+    By it messages are compared.  ``known``: the silver table ``message``, all that anybody tells
+    of.
+    """
+    ids = known.select("channel", "mid", "message_id")
+    return ids.where(F.col("mid") != mid_of(F.col("message_id"))).distinct()
 
 
 def mid_of(message_id: Column) -> Column:
