@@ -255,16 +255,16 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
     stay = _keep(run, "stay", stays, "channel", keys)
     seen = coverage.corrected(there("seen", "participant"), clock)
     alike = silver.told_alike(message).persist()
-    known = silver.known_messages(entry, alike).persist()
-    placed = _keep(
-        run, "message", silver.messages(known, entry, seen, stay, clock), "channel", keys
-    )
-    known.unpersist()
+    known = silver.known_messages(entry, alike, clock).persist()
+    doubtful = if_any(silver.told_of_by_others(known))
+    various = if_any(silver.told_variously(known))
+    vouched = silver.vouched(known, doubtful, entry, seen, stay)
+    placed = _keep(run, "message", silver.messages(vouched, various), "channel", keys)
     differing = if_any(silver.differing(alike))
     wrong = if_any(silver.wrong_mids(placed))
     conflict = silver.conflicts(entry, message, differing, wrong)
     _keep(run, "conflict", conflict.coalesce(1), "channel", keys)
-    for kept in (alike, differing, wrong):
+    for kept in (alike, known, doubtful, various, differing, wrong):
         kept.unpersist()
     late = coverage.sent_after_the_end(placed, entry, seen, stay)
     log = there("log", "log_id").where(F.col("key_id") == F.lit(key))

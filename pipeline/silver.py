@@ -185,13 +185,13 @@ def irregular(taken: DataFrame) -> DataFrame:
     sums = taken.groupBy("channel", "participant").agg(
         F.count(F.lit(1)).alias("n"),
         F.max("position").alias("top"),
-        F.sum(F.col("position").cast("decimal(38,0)")).alias("s1"),
+        F.try_sum("position").alias("s1"),
         F.sum(F.col("position").cast("double") * F.col("position")).alias("s2"),
     )
     squares = n.cast("double") * (n - 1) * (2 * n - 1) / 6
     return sums.where(
         (top != n - 1)
-        | (F.col("s1") * 2 != n.cast("decimal(19,0)") * (n - 1).cast("decimal(19,0)"))
+        | ~F.coalesce(F.try_add("s1", "s1") == n * (n - 1), F.lit(False))
         | (F.abs(F.col("s2") - squares) > 1e-9 * squares)
     ).select("channel", "participant")
 
@@ -236,11 +236,12 @@ def told_alike(message: DataFrame) -> DataFrame:
     )
 
 
-def known_messages(entry: DataFrame, told: DataFrame) -> DataFrame:
+def known_messages(entry: DataFrame, told: DataFrame, clock: DataFrame) -> DataFrame:
     """One row for each (channel, mid, lamport, message_id) that anybody tells of.
 
-    ``told``: ``told_alike``.
+    ``told``: ``told_alike``.  ``sent_ms``: by the corrected clock of the sender.
     """
+    offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
     held = (
         entry.groupBy(*ID_KEY)
         .agg(F.count("participant").alias("holders"))
@@ -261,32 +262,44 @@ def known_messages(entry: DataFrame, told: DataFrame) -> DataFrame:
             F.max_by("parent_mids", own_first).alias("parent_mids"),
             F.coalesce(of_own["content"], F.min("content")).alias("content"),
             F.coalesce(F.sum("holders"), F.lit(0)).cast("int").alias("holders"),
-            F.max("is_own").alias("is_vouched"),
+            F.coalesce(F.max("is_own"), F.lit(False)).alias("is_vouched"),
         )
-    )
-
-
-def messages(
-    known: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame, clock: DataFrame
-) -> DataFrame:
-    """The silver table ``message``: all that is known, with ``place`` and ``position``.
-
-    ``known``: ``known_messages``, read several times.  ``seen``: what was observed of the logs that
-    count (``coverage.observed``).
-    """
-    offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
-    known = (
-        known.join(F.broadcast(offsets), "sender", "left")
+        .join(F.broadcast(offsets), "sender", "left")
         .withColumn("sent_ms", F.try_subtract("sent_ms", F.coalesce("offset_ms", F.lit(0))))
         .drop("offset_ms")
     )
-    own = known.where(F.coalesce("is_vouched", F.lit(False)))
-    doubtful = known.where(~F.coalesce("is_vouched", F.lit(False)))
-    vouched = own.withColumn("vouched_by", F.lit(SENDER)).unionByName(
-        _vouched_by_others(doubtful, entry, seen, stay)
-    )
+
+
+def told_of_by_others(known: DataFrame) -> DataFrame:
+    """Those that their sender's log does not tell of."""
+    return known.where("NOT is_vouched")
+
+
+def told_variously(known: DataFrame) -> DataFrame:
+    """channel, mid: ids that stand for more than one message."""
+    counted = known.groupBy("channel", "mid").count()
+    return counted.where("count > 1").select("channel", "mid")
+
+
+def vouched(
+    known: DataFrame, doubtful: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame
+) -> DataFrame:
+    """``known_messages`` with who vouches for them: ``vouched_by``.
+
+    ``doubtful``: of these ``told_of_by_others``.  ``seen``: what was observed of the logs that
+    count (``coverage.observed``).
+    """
+    own = known.where("is_vouched").withColumn("vouched_by", F.lit(SENDER))
+    return own.unionByName(_vouched_by_others(doubtful, entry, seen, stay))
+
+
+def messages(vouched: DataFrame, various: DataFrame) -> DataFrame:
+    """The silver table ``message``: all that is known, with ``place`` and ``position``.
+
+    ``various``: ``told_variously``.
+    """
     is_canonical = F.coalesce(F.col("vouched_by").isin(SENDER, MAJORITY), F.lit(False))
-    chosen = _one_of_each(vouched.withColumn("is_canonical", is_canonical))
+    chosen = _one_of_each(vouched.withColumn("is_canonical", is_canonical), various)
     order = Window.partitionBy("channel").orderBy("lamport", "message_id", "mid")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     position = F.sum(F.col("is_canonical").cast("bigint")).over(so_far) - 1
@@ -351,24 +364,22 @@ def _vouched_by_others(
     )
 
 
-def _one_of_each(known: DataFrame) -> DataFrame:
+def _one_of_each(known: DataFrame, various: DataFrame) -> DataFrame:
     """Of an id with several variants the best vouched for is canonical, the others are strays."""
     several = (
-        known.groupBy("channel", "mid")
+        known.join(various, ["channel", "mid"], "left_semi")
+        .groupBy("channel", "mid")
         .agg(
-            F.count(F.lit(1)).alias("variants"),
             F.max(
                 F.struct(
                     F.col("is_canonical"),
-                    F.coalesce("is_vouched", F.lit(False)),
+                    F.col("is_vouched"),
                     F.col("holders"),
                     (-F.col("lamport")).alias("minus_lamport"),
                     F.col("message_id"),
                 )
             ).alias("best"),
         )
-        .where(F.col("variants") > 1)
-        .select("channel", "mid", "best")
     )
     is_best = F.col("best").isNull() | (
         (F.col("message_id") == F.col("best.message_id"))
