@@ -22,6 +22,7 @@ from tests.ui.test_window_data import Space, takes
 from ui import app
 from ui.beads import MAX_BEADS
 from ui.controls import ElidedText, Text
+from ui.dialogs.confirm import DeleteChoice
 from ui.dialogs.join import Join
 from ui.dialogs.space import SpaceTaken
 from ui.languages import speak
@@ -220,6 +221,28 @@ def test_what_asks_for_a_passphrase_with_all_its_hints(
 
     play(scenario)
     assert found == []
+
+
+def test_buttons_below_one_another_keep_their_distance_from_the_edge(language: str) -> None:
+    del language
+    left = list[int]()
+
+    async def scenario() -> None:
+        async with stage(
+            ScriptedEngine(), stored={"text_percent": "200"}, size=SIZES["narrow"]
+        ) as it:
+            sheet = DeleteChoice(it.window)
+            sheet.open()
+            await until(sheet.isVisible)
+            page = sheet.everybody.parentWidget()
+            assert page is not None
+            buttons = [each.geometry() for each in page.findChildren(QAbstractButton)]
+            assert len({each.left() for each in buttons}) == 1
+            left.append(page.height() - max(each.bottom() for each in buttons) - 1)
+            sheet.reject()
+
+    play(scenario)
+    assert left == [20]
 
 
 def test_the_invite_button_is_shown_whole_or_not_at_all(language: str) -> None:

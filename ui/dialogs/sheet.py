@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QScrollArea,
     QSizePolicy,
+    QSpacerItem,
     QVBoxLayout,
     QWidget,
 )
@@ -74,6 +75,8 @@ class Sheet(OverlayDialog):
         self.setWindowTitle(title)
         self.setAccessibleName(title)
         self._widest = 0
+        self._overhang: QSpacerItem | None = None
+        """Of a ghost button's unseen edge, to the left, while buttons stand side by side."""
         self._page = QWidget()
         self._page.installEventFilter(self)
         self._frame = QScrollArea()
@@ -111,7 +114,8 @@ class Sheet(OverlayDialog):
             self.footer.insertWidget(0, button)
             self.footer.insertStretch(1, 1)
             if kind == "ghost":  # Its words, not its unseen edge, stand below the text.
-                self.footer.insertSpacing(0, -button.inset())
+                self._overhang = QSpacerItem(-button.inset(), 0)
+                self.footer.insertItem(0, self._overhang)
         else:
             self.footer.addWidget(button)
         return button
@@ -182,6 +186,9 @@ class Sheet(OverlayDialog):
         """Buttons that do not fit side by side stand in a column, the last one on top."""
         inner = self.width() - 2 * _EDGE
         if self.footer.minimumSize().width() > inner:
+            if self._overhang is not None:
+                self.footer.removeItem(self._overhang)
+                self._overhang = None
             self.footer.setDirection(QBoxLayout.Direction.BottomToTop)
             for button in self.findChildren(Button):
                 if self.footer.indexOf(button) >= 0:
