@@ -41,6 +41,14 @@ async def together(*people: Person) -> ConversationId:
     return group
 
 
+async def with_roles(owner: Person, *others: Person) -> ConversationId:
+    """A group of people who are let in."""
+    group = await owner.engine.governing.create("Walks")
+    for one in others:
+        await let_in(one, owner, group)
+    return group
+
+
 async def ask(one: Person, other: Person, group: ConversationId) -> ConversationId:
     return await one.engine.people.ask_member(group, id_of(other))
 
@@ -69,9 +77,7 @@ async def test_a_member_is_asked_accepts_and_the_two_talk(person: MakePerson) ->
 
 async def test_in_a_group_of_people_who_are_let_in_any_member_is_asked(person: MakePerson) -> None:
     olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
-    group = await olga.engine.governing.create("Walks")
-    await let_in(anna, olga, group)
-    await let_in(ben, olga, group)
+    group = await with_roles(olga, anna, ben)
     await until_known(ben, group, anna)
     pair = await ask(ben, anna, group)
     await anna.until(state_is(ContactState.ASKING))
@@ -214,9 +220,7 @@ async def test_who_left_is_asked_no_more_but_a_conversation_stays_open(person: M
 
 async def test_after_a_removal_neither_side_asks_the_other(person: MakePerson) -> None:
     olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
-    group = await olga.engine.governing.create("Walks")
-    await let_in(anna, olga, group)
-    await let_in(ben, olga, group)
+    group = await with_roles(olga, anna, ben)
     await until_known(ben, group, anna)
     await olga.engine.governing.remove(group, id_of(ben))
     await anna.until(governed(lambda view: id_of(ben) not in view.roles and bool(view.roles)))
