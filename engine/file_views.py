@@ -30,6 +30,16 @@ class FileState(StrEnum):
     """``FileView.problem`` says why; ``api.Files.fetch`` tries again."""
 
 
+class FetchView(Struct, frozen=True, kw_only=True):
+    """Of a file of ours: connected peers are getting it from this device."""
+
+    peers: int
+    done_bytes: int
+    """Sent from here to the one that has got most."""
+    rate: int
+    """Of these, bytes per second, lately."""
+
+
 class FileView(Struct, frozen=True, kw_only=True):
     """A file that came with a message.
 
@@ -56,6 +66,10 @@ class FileView(Struct, frozen=True, kw_only=True):
     done_bytes: int = 0
     rate: int = 0
     """Bytes per second, lately; 0 unless RUNNING."""
+    fetch: FetchView | None = None
+    """Also while it is RUNNING; None once a peer has got all of it, or nothing for a while."""
+    thrown_away_bytes: int = 0
+    """Of another's, OFFERED: so many had come, and went when the user cancelled it."""
     held_whole_by: tuple[ParticipantId, ...] = ()
     """The other members who say, signed, that they have all of it."""
     problem: FileProblem | None = None

@@ -3,7 +3,7 @@
 Words only, no pixels.  Names come from other people: here they are put on one line.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from engine.core.errors import StorageError
 from engine.core.problems import FileFault, FileProblem
 from engine.events import MessageView
-from engine.file_views import FileState, FileView
+from engine.file_views import FetchView, FileState, FileView
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.regional import decimal
@@ -99,27 +99,50 @@ def state_words(file: FileView) -> str:
         case FileState.PAUSED:
             return tr("Paused · {size}").format(size=_done_words(file))
         case FileState.OFFERED:
-            return tr("{size}, not fetched yet").format(size=size_words(file.size))
+            return _not_fetched(file)
+        case FileState.COMPLETE if file.fetch is not None:
+            return _fetched_from_here(file.fetch, file.size)
         case FileState.INLINE | FileState.COMPLETE | FileState.FAILED:
             return size_words(file.size)
 
 
+def _not_fetched(file: FileView) -> str:
+    whole, thrown = size_words(file.size), file.thrown_away_bytes
+    if not thrown:
+        return tr("{size}, not fetched yet").format(size=whole)
+    words = tr("Cancelled; {size} of {whole} were thrown away")
+    return words.format(size=size_words(thrown), whole=whole)
+
+
 def _done_words(file: FileView) -> str:
-    whole = size_words(file.size)
-    if not file.done_bytes:
+    return _of_whole(file.done_bytes, file.size)
+
+
+def _of_whole(done_bytes: int, size: int) -> str:
+    whole = size_words(size)
+    if not done_bytes:
         return whole
-    return tr("{done} of {whole}").format(done=size_words(file.done_bytes), whole=whole)
+    return tr("{done} of {whole}").format(done=size_words(done_bytes), whole=whole)
 
 
 def _on_its_way(file: FileView) -> str:
     words = tr("To service nodes: {done}") if file.is_upload else tr("{done}")
-    parts = [words.format(done=_done_words(file))]
-    if file.rate:
-        parts.append(tr("{size}/s").format(size=size_words(file.rate)))
-        left_ms = max(0, file.size - file.done_bytes) * 1_000 // file.rate
+    said = words.format(done=_done_words(file))
+    return " · ".join((said, *_pace_words(file.rate, file.size - file.done_bytes)))
+
+
+def _fetched_from_here(fetch: FetchView, size: int) -> str:
+    words = tr("%n are fetching it, the furthest: {done}", "Being fetched: {done}", fetch.peers)
+    said = words.format(done=_of_whole(fetch.done_bytes, size))
+    return " · ".join((said, *_pace_words(fetch.rate, size - fetch.done_bytes)))
+
+
+def _pace_words(rate: int, left_bytes: int) -> Iterator[str]:
+    if rate:
+        yield tr("{size}/s").format(size=size_words(rate))
+        left_ms = max(0, left_bytes) * 1_000 // rate
         if 0 < left_ms < _LONGEST_LEFT_MS:
-            parts.append(tr("{duration} left").format(duration=off_words(left_ms)))
-    return " · ".join(parts)
+            yield tr("{duration} left").format(duration=off_words(left_ms))
 
 
 def holders_words(file: FileView, others: int, *, is_own: bool, pair: bool) -> str:
@@ -148,8 +171,23 @@ def seen_with_its_holders(message: MessageView, others: int) -> MessageView:
     return replace(message, file=replace(file, problem=None))
 
 
-def percent_done(file: FileView) -> int:
-    return min(100, 100 * file.done_bytes // file.size) if file.size else 0
+def done_share(file: FileView) -> float | None:
+    """From 0 to 1, of what comes, or goes to nodes or peers; None while nothing does."""
+    if file.state in {FileState.RUNNING, FileState.WAITING, FileState.PAUSED}:
+        done_bytes = file.done_bytes
+    elif file.fetch is not None:
+        done_bytes = file.fetch.done_bytes
+    else:
+        return None
+    return min(1.0, done_bytes / file.size) if file.size else 0.0
+
+
+def cancel_words(file: FileView) -> str:
+    """Before it is cancelled; "" if nothing came that would be thrown away."""
+    if file.is_upload or not file.done_bytes:
+        return ""
+    words = tr("Cancel: throws away the {size} that came")
+    return words.format(size=size_words(file.done_bytes))
 
 
 def file_problem_words(problem: FileProblem, *, is_own: bool, is_held: bool = False) -> str:

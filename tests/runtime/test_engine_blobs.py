@@ -270,7 +270,8 @@ async def test_pause_and_cancel(tmp_path: Path) -> None:
         await bob.until_state(sent, FileState.COMPLETE)
         assert list(bob.chunks.iterdir())
         await files.cancel(group, sent)
-        assert (await bob.shown(group, sent)).state is FileState.OFFERED
+        cancelled = await bob.shown(group, sent)
+        assert (cancelled.state, cancelled.thrown_away_bytes) == (FileState.OFFERED, SIZE)
         assert not list(bob.chunks.iterdir())
         await alice.engine.files.pause(group, sent)
         assert (await alice.shown(group, sent)).state is FileState.PAUSED
@@ -298,6 +299,11 @@ async def test_what_is_paused_says_how_far_it_has_come_also_after_a_restart(tmp_
         assert counted.state is FileState.PAUSED
         # The chunk that was being written when it was paused is counted now.
         assert paused.done_bytes <= counted.done_bytes < counted.size
+        await bob.engine.files.cancel(group, sent)
+        cancelled = await bob.shown(group, sent)
+        assert cancelled.thrown_away_bytes == counted.done_bytes
+        await bob.engine.files.fetch(group, sent)
+        assert (await bob.shown(group, sent)).thrown_away_bytes == 0
         await bob.engine.files.cancel(group, sent)
         assert (await bob.shown(group, sent)).done_bytes == 0
         bob.answers = inf

@@ -16,6 +16,7 @@ from engine.core.problems import FileFault, FileProblem
 from engine.crypto.blobs import name_of, seal_chunk, seal_names
 from engine.file_views import FileState
 from engine.network.blobs.server import BlobServing
+from engine.network.libp2p.ports import PeerId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings
 from engine.network.node.settings import NodeSettings
@@ -113,6 +114,9 @@ class SilentShelf:
         self.asked.set()
         await self.closed.wait()
 
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        del peer_id, name
+
 
 async def test_chunks_that_never_come_are_said_with_who_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -147,6 +151,9 @@ class LyingShelf:
         self.lies += 1
         return b"something else than that"
 
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        del peer_id, name
+
 
 class LyingKeeper:
     """Says that it keeps chunks for others and has all of them already."""
@@ -160,6 +167,9 @@ class LyingKeeper:
 
     async def read(self, name: ChunkName, /) -> None:
         del name
+
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        del peer_id, name
 
     async def take(self, sealed: bytes, /, *, source: str, keep_days: int) -> PutStatus:
         del sealed, source, keep_days

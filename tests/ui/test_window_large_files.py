@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, QPointF, QSizeF, Qt, QUrl
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QSizeF, Qt, QUrl
+from PySide6.QtGui import QHelpEvent, QImage
+from PySide6.QtWidgets import QApplication
 
 from chat_app.settings_control import SettingsControl
 from engine.answers import HolderView
@@ -15,7 +16,7 @@ from engine.core.errors import StorageFault
 from engine.core.ids import ConversationId, DeliveryState
 from engine.core.problems import FileFault, FileProblem
 from engine.events import DeliveryView, MessageKind, MessageView
-from engine.file_views import FileProgressed, FileState, FileView
+from engine.file_views import FetchView, FileProgressed, FileState, FileView
 from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
 from tests.ui.on_messages import (
     ask_by_menu,
@@ -36,10 +37,11 @@ from ui.dialogs.confirm import Confirm
 from ui.dialogs.forward import Forward
 from ui.dialogs.message_info import MessageInfoSheet
 from ui.dialogs.picture_viewer import PictureViewer
-from ui.file_words import file_problem_words, may_run, state_words
+from ui.file_words import cancel_words, file_problem_words, may_run, state_words
 from ui.pictures import PictureError
 from ui.timeline.buttons import RowButton
 from ui.timeline.file_box import FileBox, acts_of
+from ui.tips import shown_tip
 
 pytestmark = pytest.mark.usefixtures("qapp")
 ROOM = QSizeF(340, 260)
@@ -49,6 +51,7 @@ LOGS = FileView(
 )
 RUNNING = replace(LOGS, state=FileState.RUNNING, done_bytes=6 * MB, rate=MB)
 COMPLETE = replace(LOGS, state=FileState.COMPLETE, done_bytes=24 * MB)
+OURS = replace(COMPLETE, is_upload=True)
 EMPTY_HANDED = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=3, nodes=1)
 FAILED = replace(LOGS, state=FileState.FAILED, problem=FileProblem(fault=FileFault.NOT_AS_SAID))
 
@@ -143,6 +146,61 @@ def test_a_row_follows_its_file_and_says_what_it_shows() -> None:
             await until(lambda: shown_buttons(it, row) == kept)
 
     play(scenario)
+
+
+def test_its_sender_sees_how_much_of_it_was_fetched_from_here() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, OURS, own=True)
+            await until(lambda: "24.0 MB" in said(it))
+            assert file_of(it, row).bar.isEmpty()
+            one = FetchView(peers=1, done_bytes=6 * MB, rate=MB)
+            fetched = replace(OURS, fetch=one)
+            tell = partial(FileProgressed, conversation_id=group, message_id=row.message_id)
+            engine.tell(tell(file=fetched))
+            words = "Being fetched: 6.0 MB of 24.0 MB · 1.0 MB/s · 18 s left"
+            await until(lambda: f"{words}, 25 % done" in said(it))
+            await until(lambda: file_of(it, row).done == 0.25)
+            box = file_of(it, row)
+            assert box.state == words
+            assert bubble(it, row)[0].bubble.contains(box.bar)
+            assert shown_buttons(it, row) == [RowButton.FILE_SAVE, RowButton.FILE_OPEN]
+            several = replace(one, peers=3, rate=0)
+            engine.tell(tell(file=replace(fetched, fetch=several)))
+            await until(lambda: "3 are fetching it, the furthest: 6.0 MB of 24.0 MB" in said(it))
+            engine.tell(tell(file=OURS))
+            await until(lambda: "fetch" not in said(it) and file_of(it, row).bar.isEmpty())
+
+    play(scenario)
+
+
+def test_cancelling_says_before_and_after_that_it_throws_away_what_came() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, RUNNING)
+            await until(lambda: in_view(it, row))
+            timeline, words = it.window.pane.timeline, "Cancel: throws away the 6.0 MB that came"
+            box, y = bubble(it, row)
+            place = next(at for each, at in box.buttons if each is RowButton.FILE_CANCEL)
+            at, viewport = (place.center() + QPointF(0, y)).toPoint(), timeline.viewport()
+            event = QHelpEvent(QEvent.Type.ToolTip, at, viewport.mapToGlobal(at))
+            QApplication.sendEvent(viewport, event)
+            assert shown_tip() == words
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=timeline)
+            assert words in entries(menu_of(it))
+            menu_of(it).close()
+            gone = replace(LOGS, thrown_away_bytes=6 * MB)
+            engine.alter(replace(row, file=gone))
+            await until(lambda: says(it, "Cancelled; 6.0 MB of 24.0 MB were thrown away"))
+            await until(lambda: shown_buttons(it, row) == [RowButton.FILE_FETCH])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("file", [replace(RUNNING, done_bytes=0), replace(RUNNING, is_upload=True)])
+def test_cancelling_says_nothing_where_nothing_is_thrown_away(file: FileView) -> None:
+    assert cancel_words(file) == ""
 
 
 def test_with_one_person_the_row_and_the_info_say_that_they_have_it() -> None:

@@ -23,9 +23,11 @@ from shiboken6 import isValid
 from engine.core.ids import ParticipantId
 from engine.events import DeliveryView, MessageView
 from ui.conversation_words import sender_words
+from ui.file_words import cancel_words
 from ui.glyphs import delivery_words
 from ui.speaking import announce
 from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
+from ui.timeline.buttons import RowButton
 from ui.timeline.link_card import own_link, spoken_card
 from ui.timeline.row_words import copied_time, link_words, spoken_message, spoken_row
 from ui.timeline.rows import (
@@ -105,11 +107,12 @@ class Speech:
         return words.format(names=", ".join(named))
 
     def tip(self, hit: Hit) -> str:
-        """The full words behind the small marks: ticks and time; a link's real target."""
-        if hit.link is not None:
-            return link_words(hit.link)
-        if hit.code is not None:
-            return tr("Copy code")
+        """The full words behind the small marks: ticks and time; a link's real target.
+
+        Of a button what it does, where that may surprise.
+        """
+        if hit.link is not None or hit.code is not None or hit.button is not None:
+            return _deed_words(hit)
         if hit.message is not None and hit.chip:
             return "\n".join(
                 reaction_words(reaction)
@@ -136,6 +139,16 @@ class Speech:
             )
             + "."
         )
+
+
+def _deed_words(hit: Hit) -> str:
+    """What a press there does, where its words and shape do not tell all of it."""
+    if hit.link is not None:
+        return link_words(hit.link)
+    if hit.code is not None:
+        return tr("Copy code")
+    file = None if hit.message is None else hit.message.file
+    return cancel_words(file) if file and hit.button is RowButton.FILE_CANCEL else ""
 
 
 class RowAccessible(QAccessibleInterface):

@@ -15,6 +15,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainterPath, QPen
 from engine.events import MessageView
 from engine.file_views import FileState, FileView
 from ui.file_words import (
+    done_share,
     file_problem_words,
     holders_words,
     is_moving,
@@ -152,7 +153,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
         width=max(rect.width(), below.width),
         line=line,
         bar=bar,
-        done=file.done_bytes / file.size if file.size else 0.0,
+        done=done_share(file) or 0.0,
         problem=problem,
         problem_rect=problem_rect,
         buttons=buttons,
@@ -181,8 +182,7 @@ class _Below:
         return place
 
     def bar(self) -> QRectF:
-        moving = {FileState.RUNNING, FileState.WAITING, FileState.PAUSED}
-        if self._file.state not in moving:
+        if done_share(self._file) is None:
             return QRectF()
         place = QRectF(0, self.y + 4, self.width, self._theme.metrics.scaled(_BAR))
         self.y = place.bottom() + 2
@@ -267,7 +267,7 @@ class FilePainter:
         p.setBrush(theme.thread)
         p.drawRoundedRect(rect, radius, radius)
         done = QRectF(rect)
-        done.setWidth(rect.width() * min(1.0, box.done))
+        done.setWidth(rect.width() * box.done)
         if done.width() >= rect.height():
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(theme.accent)

@@ -11,6 +11,7 @@ from engine.events import MessageView
 from engine.text_spans import SpanKind
 from ui.controls import literal
 from ui.conversation_words import sender_words
+from ui.file_words import cancel_words
 from ui.file_words import is_here as has_all_of
 from ui.glyphs import Glyph, glyph_of
 from ui.menu import Menu
@@ -64,9 +65,12 @@ class MessageMenu(Menu):
     def _add_file(self) -> None:
         message, requests = self._message, self._requests
         acts = acts_of(message)
+        file = message.file
         for act in acts:
-            self.addAction(button_words(act), partial(requests.act_on_file, message, act))
-        is_here = message.file is not None and has_all_of(message.file)
+            more = cancel_words(file) if file and act is RowButton.FILE_CANCEL else ""
+            words = more or button_words(act)
+            self.addAction(words, partial(requests.act_on_file, message, act))
+        is_here = file is not None and has_all_of(file)
         if is_here and RowButton.FILE_SAVE not in acts:
             self.addAction(tr("Save as…"), lambda: requests.save_file(message))
 

@@ -17,10 +17,10 @@ from engine.file_views import FileState
 from engine.history_views import LostView
 from ui.conversation_words import NO_TEXT, kind_words, sender_words
 from ui.file_words import (
+    done_share,
     file_problem_words,
     holders_words,
     is_picture,
-    percent_done,
     seen_with_its_holders,
     state_words,
     with_caption,
@@ -445,8 +445,9 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     if file.state is FileState.INLINE:  # It came as surely as a text; a picture is seen or not.
         return [] if is_picture(file) else [state_words(file)]
     parts = [state_words(file), holders_words(file, others, is_own=message.is_own, pair=pair)]
-    if file.state is FileState.RUNNING:
-        parts.append(tr("{percent} % done").format(percent=percent_done(file)))
+    if file.state is FileState.RUNNING or file.fetch is not None:
+        percent = int(100 * (done_share(file) or 0))
+        parts.append(tr("{percent} % done").format(percent=percent))
     if file.problem is not None:
         held = bool(file.held_whole_by)
         words = file_problem_words(file.problem, is_own=message.is_own, is_held=held)

@@ -24,6 +24,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n are fetching it, the furthest: {done}</source>
+        <comment>Being fetched: {done}</comment>
+        <translation>
+            <numerusform>En cours de récupération&#xa0;: {done}</numerusform>
+            <numerusform>%n récupèrent ce fichier, le plus avancé&#xa0;: {done}</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n asking</source>
         <comment>%n asking</comment>
         <translation>
@@ -1522,6 +1530,14 @@
     <message>
         <source>Cancel (Esc)</source>
         <translation>Annuler (Échap)</translation>
+    </message>
+    <message>
+        <source>Cancel: throws away the {size} that came</source>
+        <translation>Annuler&#xa0;: jette les {size} déjà reçus</translation>
+    </message>
+    <message>
+        <source>Cancelled; {size} of {whole} were thrown away</source>
+        <translation>Annulé, {size} sur {whole} ont été jetés</translation>
     </message>
     <message>
         <source>Caps lock is on.</source>

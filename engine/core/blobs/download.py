@@ -116,6 +116,7 @@ DownloadInput: TypeAlias = (
 class WantHoldings(Struct, frozen=True):
     source: SourceId
     names: tuple[ChunkName, ...]
+    """The root first, whether it is missing or not: it tells which file they belong to."""
 
 
 class WantChunks(Struct, frozen=True):
@@ -332,7 +333,8 @@ class BlobDownload:
             if missing or not source.answered:
                 source.asking = True
                 # Also what it has: the answer replaces what is known.
-                due.append(WantHoldings(source_id, tuple(self._missing)))
+                names = dict.fromkeys((self._root, *self._missing))
+                due.append(WantHoldings(source_id, tuple(names)))
             else:
                 source.ask_at_ms = now_ms + self._config.holdings_again_cap_ms
         return due

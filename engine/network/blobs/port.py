@@ -24,6 +24,9 @@ class ChunkShelf(Protocol):
     async def read(self, name: ChunkName, /) -> bytes | None:
         """None if it is not here, or cannot be read."""
 
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        """All of this chunk was sent to a peer."""
+
 
 class ChunkKeeper(ChunkShelf, Protocol):
     """A shelf that takes chunks of others."""

@@ -138,6 +138,8 @@ class BlobServer:
                 for name in names:
                     answer = await self._chunk(stream.peer_id, name, is_free=is_free)
                     await self._write(stream, encode_chunk_answer(answer))
+                    if answer.status is ChunkStatus.HERE and self.shelf is not None:
+                        self.shelf.given(stream.peer_id, name)
             case PutChunk():
                 status = await self._take(stream.peer_id, request, is_free=is_free)
                 await self._write(stream, encode_put_answer(status))

@@ -9,12 +9,13 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from engine.core.blobs.manifest import ChunkName
 from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.core.ports import StoredMessage, StoredTransfer
 from engine.core.problems import FileProblem
 from engine.core.records import TransferState
 from engine.events import EngineEvent, MessageAdded, MessageChanged, MessagesAdded, MessageView
-from engine.file_views import FileState, FileView
+from engine.file_views import FetchView, FileState, FileView
 from engine.runtime.files.transfer import Rate, Transfer
 
 LET_GO: Final = "let_go"
@@ -35,6 +36,10 @@ class Blob:
     """Its view without what changes."""
     reached_bytes: int = 0
     """How far it had come when its transfer ended, which a paused one shows."""
+    fetch: FetchView | None = None
+    """What was seen last of peers that get it from here."""
+    thrown_away_bytes: int = 0
+    """That had come when the user cancelled it, until it is asked for again."""
     held_by: frozenset[ParticipantId] = frozenset()
     """Who said that they have all of it, beside its sender."""
     shown: tuple[FileState, FileProblem | None] | None = None
@@ -63,6 +68,8 @@ class Blob:
         transfer = replace(self.stored.transfer, state=state, fault=fault)
         self.stored = replace(self.stored, transfer=transfer)
         self.problem = problem
+        if state is not TransferState.OFFERED:
+            self.thrown_away_bytes = 0
 
     def stop(self) -> None:
         """Its transfer has ended."""
@@ -98,6 +105,24 @@ class Blob:
 class FileBook:
     def __init__(self) -> None:
         self.blobs: dict[FileKey, Blob] = {}
+        self._own: dict[ChunkName, FileKey] = {}
+        """By root."""
+
+    def add(self, blob: Blob) -> None:
+        self.blobs[blob.key] = blob
+        if blob.stored.is_own:
+            self._own[blob.stored.transfer.manifest.root] = blob.key
+
+    def remove(self, key: FileKey) -> Blob | None:
+        blob = self.blobs.pop(key, None)
+        if blob is not None:
+            self._own.pop(blob.stored.transfer.manifest.root, None)
+        return blob
+
+    def own(self, root: ChunkName) -> Blob | None:
+        """The file of ours that has this root."""
+        key = self._own.get(root)
+        return None if key is None else self.blobs.get(key)
 
     def shown(self, message: MessageView) -> MessageView:
         """The message with its file as it is at the moment."""
@@ -131,6 +156,8 @@ class FileBook:
             state=state,
             done_bytes=done,
             rate=blob.rate.add(done) if state is FileState.RUNNING else 0,
+            fetch=blob.fetch,
+            thrown_away_bytes=blob.thrown_away_bytes,
             problem=blob.file_problem() or (file.problem if transfer is None else None),
         )
 

@@ -60,3 +60,6 @@ class _CutOffShelf:
 
     async def read(self, name: ChunkName, /) -> bytes | None:
         return None if self._is_cut_off() else await self._inner.read(name)
+
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        self._inner.given(peer_id, name)

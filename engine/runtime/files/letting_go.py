@@ -9,7 +9,7 @@ files for others does not count, since it drops them after days.  A peer can lie
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from engine.core.blobs.manifest import ChunkName, Manifest
@@ -17,6 +17,7 @@ from engine.core.errors import CryptoError, RemoteProtocolError, TransportError
 from engine.network.blobs.port import BlobNetwork
 from engine.network.libp2p.ports import PeerId
 from engine.runtime.files.disk import BlobDisk
+from engine.runtime.files.served import ServedFiles
 
 MAX_ASKED: Final = 32
 """Peers, of those that are connected."""
@@ -26,8 +27,9 @@ ASK_S: Final = 10.0
 class ServedShelf:
     """What peers are served: what is on the disk, but for what is about to go."""
 
-    def __init__(self, disk: BlobDisk) -> None:
+    def __init__(self, disk: BlobDisk, served: ServedFiles) -> None:
         self._disk = disk
+        self._served = served
         self._withheld = Counter[ChunkName]()
 
     @contextmanager
@@ -40,6 +42,8 @@ class ServedShelf:
             self._withheld += Counter()  # Without those that have none.
 
     async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
+        if names:
+            await self._know(names[0])
         here = await self._disk.held(names)
         return tuple(
             is_here and not self._withheld[name] for name, is_here in zip(names, here, strict=True)
@@ -48,6 +52,16 @@ class ServedShelf:
     async def read(self, name: ChunkName, /) -> bytes | None:
         """Also what is about to go: a peer that is getting it may still have it."""
         return await self._disk.read(name)
+
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        self._served.given(peer_id, name)
+
+    async def _know(self, root: ChunkName) -> None:
+        """Before a peer hears what is here: then it asks for chunks."""
+        manifest = self._served.unknown(root)
+        if manifest is not None:
+            with suppress(CryptoError):
+                self._served.know(manifest, await self._disk.names(manifest) or ())
 
 
 async def all_names(disk: BlobDisk, manifest: Manifest) -> tuple[ChunkName, ...]:

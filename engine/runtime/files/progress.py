@@ -1,4 +1,4 @@
-"""Tells how far the files are that are on their way, at most four times a second for each."""
+"""Tells how far the files are that come or are fetched, at most four times a second for each."""
 
 import asyncio
 import logging
@@ -7,12 +7,13 @@ from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
 from engine.events import EngineEvent, MessageView
-from engine.file_views import FileProgressed
+from engine.file_views import FetchView, FileProgressed
 from engine.runtime.files.book import Blob, FileBook, FileKey
+from engine.runtime.files.served import ServedFiles
 
 TOLD_EVERY_S: Final = 0.25
-_Going: TypeAlias = tuple[int, int]
-"""How many bytes have come, and how many come in a second."""
+_Going: TypeAlias = tuple[int, int, FetchView | None]
+"""How many bytes have come, and how many come in a second; and what peers get of it."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -20,10 +21,11 @@ _LOGGER = logging.getLogger(__name__)
 class Progress:
     """``running``: what is on its way; ``tell``: that the state of a file changed."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it looks at, and how it tells
         self,
         book: FileBook,
         running: Mapping[FileKey, object],
+        served: ServedFiles,
         *,
         tell: Callable[[Blob], Awaitable[None]],
         view: Callable[[Blob], Awaitable[MessageView | None]],
@@ -31,21 +33,21 @@ class Progress:
     ) -> None:
         self._book = book
         self._running = running
+        self._served = served
         self._tell = tell
         self._view = view
         self._publish = publish
-        self._begun = asyncio.Event()
 
     def begin(self) -> None:
         """Something is on its way now."""
-        self._begun.set()
+        self._served.begun.set()
 
     async def run(self) -> None:
         told: Mapping[FileKey, _Going] = {}
         while True:
-            if not self._running:
-                self._begun.clear()
-                await self._begun.wait()
+            if not self._running and not told:
+                await self._served.begun.wait()
+            self._served.begun.clear()
             await asyncio.sleep(TOLD_EVERY_S)
             try:
                 told = await self._tell_what_changed(told)
@@ -53,20 +55,24 @@ class Progress:
                 _LOGGER.warning("how far a file is could not be told; it is told again")
 
     async def _tell_what_changed(self, told: Mapping[FileKey, _Going]) -> Mapping[FileKey, _Going]:
-        """``told``: what was told of each running transfer; return that of now.
+        """``told``: what was told of each that is on its way or fetched; return that of now.
 
         What stands still is told until its rate is nothing, too.
         """
         going: dict[FileKey, _Going] = {}
-        for key in list(self._running):
+        fetched = self._served.now()
+        for key in dict.fromkeys((*self._running, *fetched, *told)):
             blob = self._book.blobs.get(key)
-            if blob is None or blob.transfer is None:
+            if blob is None:
                 continue
-            done_bytes = blob.transfer.done_bytes
-            going[key] = done_bytes, blob.rate.add(done_bytes)
-            if blob.shown != (blob.file_state(), blob.file_problem()):
+            was, blob.fetch = told.get(key), fetched.get(key)
+            if blob.transfer is None and blob.fetch is None and (was is None or was[2] is None):
+                continue
+            done_bytes = 0 if blob.transfer is None else blob.transfer.done_bytes
+            going[key] = done_bytes, blob.rate.add(done_bytes), blob.fetch
+            if blob.transfer and blob.shown != (blob.file_state(), blob.file_problem()):
                 await self._tell(blob)
-            elif told.get(key) != going[key]:
+            elif was != going[key]:
                 await self._tell_how_far(blob)
         return going
 

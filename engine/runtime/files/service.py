@@ -58,6 +58,7 @@ from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size, size_
 from engine.runtime.files.letting_go import ServedShelf, all_names, held_by_a_peer
 from engine.runtime.files.pictures import Pictures
 from engine.runtime.files.progress import Progress
+from engine.runtime.files.served import ServedFiles
 from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Upload
 from engine.runtime.input_checks import usable_attachment, usable_caption
 from engine.runtime.runner_context import RunnerContext
@@ -102,7 +103,8 @@ class Files:
         self._network = None if blobs is None else CutOffBlobs(blobs, is_cut_off)
         self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
-        self._shelf = None if self._disk is None else ServedShelf(self._disk)
+        served = ServedFiles(book, self._network)
+        self._shelf = None if self._disk is None else ServedShelf(self._disk, served)
         self._gate = asyncio.Semaphore(MAX_REQUESTS)
         self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
         self._running: dict[FileKey, asyncio.Task[None]] = {}
@@ -115,7 +117,7 @@ class Files:
         self._whole: dict[ConversationId, list[MessageId]] = {}
         """Others' files that are here as a whole, the newest last."""
         self._progress = Progress(
-            book, self._running, tell=self._tell, view=self._view, publish=self._publish
+            book, self._running, served, tell=self._tell, view=self._view, publish=self._publish
         )
         self._loading = asyncio.Lock()
         """Held while the book is brought up to date."""
@@ -180,7 +182,7 @@ class Files:
         came_whole: set[ConversationId] = set()
         for key, one in known.items():
             if key not in self._book.blobs:
-                self._book.blobs[key] = blob = Blob(stored=one)
+                self._book.add(blob := Blob(stored=one))
                 self._begin(blob)
                 if blob.state is TransferState.PAUSED and not one.is_own and self._disk is not None:
                     blob.reached_bytes = await self._disk.reached(one.transfer.manifest)
@@ -251,7 +253,7 @@ class Files:
 
     async def _forget(self, key: FileKey) -> None:
         async with self._turn:
-            blob = self._book.blobs.pop(key, None)
+            blob = self._book.remove(key)
             if blob is not None:
                 await self._end(blob)
                 self._not_whole(blob)
@@ -357,7 +359,9 @@ class Files:
             await self._set(blob, TransferState.COMPLETE)
             return
         async with self._turn:
+            came_bytes = blob.done_bytes(blob.stored.transfer.manifest.size)
             await self._end(blob)
+            blob.thrown_away_bytes = came_bytes
             await self._remove(blob)
 
     async def _remove(self, blob: Blob) -> None:

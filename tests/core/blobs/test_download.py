@@ -79,7 +79,7 @@ def test_what_is_here_already_is_not_asked_for() -> None:
     [want] = machine.handle(
         ListOpened(names=all_names, here=frozenset(all_names[:4])), now_ms=10_000
     )
-    assert want == WantHoldings(A, all_names[4:])
+    assert want == WantHoldings(A, (ROOT, *all_names[4:])), "the root tells which file it is about"
     assert machine.handle(having(want, *all_names[4:]), now_ms=10_000) == (
         WantChunks(A, all_names[4:]),
     )
@@ -291,7 +291,7 @@ def test_a_request_that_ended_well_lets_nobody_rest() -> None:
     assert not machine.is_running
     machine.handle(ChunksEnded(want=get), now_ms=0)
     [want] = machine.handle(TimePassed(), now_ms=CONFIG.holdings_again_ms)
-    assert want == WantHoldings(A, all_names[1:])
+    assert want == WantHoldings(A, (ROOT, *all_names[1:]))
 
 
 def test_the_numbers_are_those_of_the_document() -> None:

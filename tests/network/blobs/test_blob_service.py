@@ -43,6 +43,7 @@ class Shelf:
     def __init__(self, chunks: Sequence[bytes] = CHUNKS) -> None:
         self.chunks = dict(zip(NAMES, chunks, strict=False))
         self.taken: list[tuple[str, int]] = []
+        self.gave: list[tuple[PeerId, ChunkName]] = []
         self.full = False
 
     async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
@@ -50,6 +51,9 @@ class Shelf:
 
     async def read(self, name: ChunkName, /) -> bytes | None:
         return self.chunks.get(name)
+
+    def given(self, peer_id: PeerId, name: ChunkName, /) -> None:
+        self.gave.append((peer_id, name))
 
     async def take(self, sealed: bytes, /, *, source: str, keep_days: int) -> PutStatus:
         self.taken.append((source, keep_days))
@@ -101,7 +105,7 @@ async def test_chunks_come_in_the_order_of_their_names() -> None:
         assert await got(client, host.peer_id, [NAMES[0]]) == [
             (NAMES[0], ChunkAnswer(ChunkStatus.MISSING))
         ]
-        server.shelf = Shelf()
+        server.shelf = shelf = Shelf()
         asked = [NAMES[3], UNKNOWN, NAMES[0]]
         assert await client.holdings(host.peer_id, asked) == Holdings(
             held=(True, False, True), is_keeper=False
@@ -111,6 +115,7 @@ async def test_chunks_come_in_the_order_of_their_names() -> None:
             (UNKNOWN, ChunkAnswer(ChunkStatus.MISSING)),
             (NAMES[0], ChunkAnswer(ChunkStatus.HERE, CHUNKS[0])),
         ]
+        assert shelf.gave == [(asker.peer_id, NAMES[3]), (asker.peer_id, NAMES[0])]
         assert await client.put(host.peer_id, CHUNKS[0], keep_days=1) is PutStatus.NO_KEEPER
 
 

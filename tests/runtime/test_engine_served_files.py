@@ -1,0 +1,168 @@
+"""What its sender sees while others fetch a file from this device: as much as was really sent."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
+from engine.core.blobs.requests import ChunkAnswer
+from engine.core.ids import ConversationId, MessageId
+from engine.events import EngineEvent, MessageChanged
+from engine.file_views import FetchView, FileProgressed, FileState, FileView
+from engine.network.libp2p.ports import PeerId
+from engine.runtime.files import served
+from engine.runtime.files.disk import BlobDisk
+from tests.patience import PATIENCE_S
+from tests.runtime.blob_people import MIB, FilePerson, people, random_file
+
+SIZE = 12 * MIB
+IN_FLIGHT = 12
+"""Chunks: of two requests for four each, and what a connection takes before they are read."""
+
+
+def file_told(event: EngineEvent, message_id: MessageId) -> FileView | None:
+    match event:
+        case FileProgressed(message_id=told, file=file) if told == message_id:
+            return file
+        case MessageChanged(message=message) if message.message_id == message_id:
+            return message.file
+        case _:
+            return None
+
+
+def fetched(
+    message_id: MessageId, wanted: Callable[[FetchView | None], bool]
+) -> Callable[[EngineEvent], bool]:
+    def is_told(event: EngineEvent) -> bool:
+        file = file_told(event, message_id)
+        return file is not None and wanted(file.fetch)
+
+    return is_told
+
+
+def by_somebody(fetch: FetchView | None) -> bool:
+    return fetch is not None
+
+
+def by_nobody(fetch: FetchView | None) -> bool:
+    return fetch is None
+
+
+def let_through(monkeypatch: pytest.MonkeyPatch, chunks: int) -> asyncio.Semaphore:
+    """So many chunks that people fetch are kept; the next wait for the semaphore."""
+    keep, may = BlobDisk.keep, asyncio.Semaphore(chunks)
+
+    async def when_it_may(disk: BlobDisk, name: ChunkName, sealed: bytes) -> None:
+        await may.acquire()
+        await keep(disk, name, sealed)
+
+    monkeypatch.setattr(BlobDisk, "keep", when_it_may)
+    return may
+
+
+def own_names(person: FilePerson) -> tuple[ChunkName, list[ChunkName]]:
+    """Of the only file that is here: its root, which is the smallest of its chunks, and others."""
+    found = sorted(person.chunks.iterdir(), key=lambda chunk: chunk.stat().st_size)
+    root, *others = (ChunkName(bytes.fromhex(chunk.name)) for chunk in found)
+    return root, others
+
+
+def peer_of(person: FilePerson) -> PeerId:
+    assert person.node is not None
+    [peer_id] = person.node.blobs().peers()
+    return peer_id
+
+
+async def until_shown(
+    person: FilePerson, group: ConversationId, sent: MessageId, fetch: FetchView | None
+) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = (await person.shown(group, sent)).fetch
+            if found == fetch or (found and fetch and structs.replace(found, rate=0) == fetch):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_the_sender_sees_how_far_it_is_until_somebody_has_it_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        may = let_through(monkeypatch, 6)
+        await bob.engine.files.fetch(group, sent)
+        await alice.until(fetched(sent, by_somebody))
+        file = await alice.shown(group, sent)
+        assert (file.state, file.is_upload) == (FileState.COMPLETE, True)
+        shown = file.fetch
+        assert shown is not None
+        assert shown.peers == 1
+        assert CHUNK_BYTES <= shown.done_bytes <= (6 + IN_FLIGHT) * CHUNK_BYTES
+        for _ in range(SIZE // CHUNK_BYTES):
+            may.release()
+        await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        await until_shown(alice, group, sent, None)
+        told = [each for event in alice.told if (each := file_told(event, sent))]
+        assert told[-1].fetch is None
+        amounts = [each.fetch.done_bytes for each in told if each.fetch]
+        assert amounts == sorted(amounts)
+        assert amounts[-1] < SIZE
+        assert (await bob.shown(group, sent)).fetch is None
+
+
+@pytest.mark.parametrize("how", ["paused", "gone"])
+async def test_a_fetch_that_stops_is_not_shown_and_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        let_through(monkeypatch, 6)
+        await bob.engine.files.fetch(group, sent)
+        await alice.until(fetched(sent, by_somebody))
+        if how == "paused":
+            await bob.engine.files.pause(group, sent)
+            monkeypatch.setattr(served, "STALLED_MS", 0)
+        else:
+            await bob.engine.stop()
+        alice.told.clear()
+        await until_shown(alice, group, sent, None)
+        monkeypatch.undo()
+        let_through(monkeypatch, 2)
+        alice.told.clear()
+        if how == "paused":
+            await bob.engine.files.fetch(group, sent)
+        else:
+            await bob.restart()
+        await alice.until(fetched(sent, by_somebody))
+        shown = (await alice.shown(group, sent)).fetch
+        assert shown is not None
+        assert shown.done_bytes >= 6 * CHUNK_BYTES
+
+
+async def test_a_chunk_that_is_fetched_again_and_again_counts_once(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        assert bob.node is not None
+        network, peer, (root, names) = bob.node.blobs(), peer_of(bob), own_names(alice)
+
+        async def ignore(name: ChunkName, answer: ChunkAnswer) -> None:
+            del name, answer
+
+        await network.get(peer, names[:1], ignore)
+        await network.holdings(peer, (root,))
+        for _ in range(3):
+            await network.get(peer, [root, *[names[1]] * 9], ignore)
+        once = FetchView(peers=1, done_bytes=CHUNK_BYTES, rate=0)
+        await until_shown(alice, group, sent, once)
+        await network.get(peer, names[:16], ignore)
+        some = FetchView(peers=1, done_bytes=16 * CHUNK_BYTES, rate=0)
+        await until_shown(alice, group, sent, some)
