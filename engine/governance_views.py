@@ -114,8 +114,13 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     none that they change each week is here."""
     is_history_withheld: bool = False
     """Nothing that was said before we came can be read here: the inviter chose that."""
+    withheld_by_name: str = ""
+    """Who chose that, or since when we can read; "" if nobody did, or their name is not known."""
     reads_since_ms: UnixMs | None = None
-    """Nothing from before can be read here, about; None: nothing is known to be withheld."""
+    """Nothing from before can be read here, about: the inviter chose that, too.
+
+    None: nothing is known to be withheld.
+    """
 
 
 class JoinState(StrEnum):

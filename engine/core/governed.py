@@ -63,6 +63,8 @@ class GroupGovernance(Struct, frozen=True, kw_only=True):
     """Members whose prekey is not here: keys are sealed to that of their join statement."""
     is_history_withheld: bool = False
     """Whoever let us in, the only time, gave us no key of before."""
+    withheld_by: ParticipantId | None = None
+    """Who let us in, the only time, and gave us no key of before, or only later ones."""
     reads_since_ms: UnixMs | None = None
     """Nothing from before can be read here, about; None: we were given every key that we know of,
     or were here before."""

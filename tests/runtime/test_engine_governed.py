@@ -7,7 +7,7 @@ import pytest
 from engine.core.admin_log.acts import Role
 from engine.core.errors import CommandError, CommandRefusal, InputError, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId
-from engine.events import ConversationAdded, EngineEvent, GapUpdated, MessageAdded
+from engine.events import ConversationAdded, EngineEvent, GapUpdated, MessageAdded, MessageKind
 from engine.governance_views import (
     DeedKind,
     EarlierMessages,
@@ -18,6 +18,8 @@ from engine.governance_views import (
 )
 from tests.runtime.conftest import MakePerson, Person
 
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(99)
 
 
@@ -125,6 +127,38 @@ async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson)
     assert (first.sender_name, first.deed.kind, first.deed.about_self) == (
         "Olga", DeedKind.ADDED, True,
     )  # fmt: skip
+
+
+async def test_who_is_let_in_with_thirty_days_knows_since_when_and_who_chose_it(
+    person: MakePerson,
+) -> None:
+    olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    await olga.engine.timeline.send_text(group, "long ago")
+    await anna.until(shows("long ago"))
+    for one in (olga, ben):
+        one.ahead_ms += 20 * DAY_MS
+    await olga.engine.governing.remove(group, id_of(anna))  # From then on another key.
+    made_ms = olga.now_ms()
+    await olga.engine.timeline.send_text(group, "lately")
+    for one in (olga, ben):
+        one.ahead_ms += 40 * DAY_MS
+    await olga.engine.timeline.send_text(group, "today")
+    await ben.engine.groups.join(await invited(olga, group, earlier=EarlierMessages.DAYS_30))
+    await ben.until(added(group))
+    await olga.engine.timeline.send_text(group, "welcome")
+    await ben.until(shows("welcome"))
+    view = view_of(ben, group)
+    assert not view.is_history_withheld
+    assert view.withheld_by_name == "Olga"
+    assert view.reads_since_ms is not None
+    assert abs(view.reads_since_ms - made_ms) < HOUR_MS
+    assert "long ago" not in await texts(ben, group)
+    first = (await ben.engine.timeline.latest_page(group)).messages[0]
+    assert first.kind is not MessageKind.CREATED, "what is said above it is not shown there"
+    hers = view_of(olga, group)
+    assert (hers.reads_since_ms, hers.withheld_by_name) == (None, "")
 
 
 async def test_of_a_quote_from_before_one_came_it_is_said_that_its_key_was_not_given(

@@ -20,6 +20,7 @@ from tests.ui.seeing import join, sheet_of, spoken_rows, words_of
 from tests.ui.test_window_governing import a_governed_group, group_panel, notices, spoken
 from ui.dialogs.join import Join
 from ui.dialogs.waiting import WaitingToBeLetIn
+from ui.times import date_words, moment
 
 HARBOUR = ConversationId("harbour")
 
@@ -163,12 +164,33 @@ def test_a_newcomer_who_may_read_nothing_of_before_is_not_offered_it() -> None:
     async def scenario() -> None:
         engine, group = a_governed_group(Role.MEMBER)
         view = engine.governing.known[group]
-        engine.governing.put(replace(view, is_history_withheld=True))
+        engine.governing.put(replace(view, is_history_withheld=True, withheld_by_name="Olga"))
         engine.receive(group, "Olga", "Welcome")
         async with stage(engine, opening=group) as it:
             await until(lambda: bool(spoken_rows(it.window.pane.timeline)))
             rows = spoken_rows(it.window.pane.timeline)
-            assert "What was written before you came cannot be read here" in rows[0]
+            said = "What was written before you came cannot be read here: Olga chose that."
+            assert rows[0] == said
             assert not any("Fetch earlier" in row for row in rows)
+
+    play(scenario)
+
+
+def test_a_newcomer_who_may_read_a_part_is_told_since_when_and_by_whom() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group(Role.MEMBER)
+        view = engine.governing.known[group]
+        engine.receive(group, "Olga", "Welcome")
+        async with stage(engine, opening=group) as it:
+            timeline = it.window.pane.timeline
+            await until(lambda: bool(spoken_rows(timeline)))
+            assert "cannot be read here" not in spoken_rows(timeline)[0]
+            since_ms = UnixMs(START_MS - 40 * 86_400_000)
+            part = replace(view, reads_since_ms=since_ms, withheld_by_name="Olga")
+            engine.governing.put(part)
+            since = date_words(moment(since_ms))
+            said = f"You were let in with what was written from about {since} on."
+            await until(lambda: spoken_rows(timeline)[0].startswith(said))
+            assert "cannot be read here: Olga chose that." in spoken_rows(timeline)[0]
 
     play(scenario)

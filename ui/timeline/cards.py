@@ -146,7 +146,7 @@ class Cards(Struct, frozen=True, kw_only=True):
         taken = self._wrapped(words, width) if words else 0.0
         details_at = QRectF(g.bubble_left, top, width, taken)
         bottom = details_at.bottom()
-        buttons = () if row.is_withheld else self._earlier_buttons(row.history)
+        buttons = self._earlier_buttons(row.history) if row.can_have_more else ()
         placed: list[tuple[RowButton, QRectF]] = []
         widths = [self._button_width(button) for button in buttons]
         x = details_at.center().x() - (sum(widths) + edge * max(0, len(widths) - 1)) / 2

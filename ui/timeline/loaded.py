@@ -22,6 +22,7 @@ from ui.timeline.rows import (
     Row,
     RowKey,
     SystemRow,
+    Withheld,
     derive_rows,
     earlier_row,
     held_rows,
@@ -61,7 +62,7 @@ class LoadedMessages:
         self._held_unfolded = False
         self._history: HistoryView | None = None
         self._offers_earlier = False
-        self.withholds_earlier = False
+        self.withheld: Withheld | None = None
         """What was said before the beginning could not be read here."""
         self._first_unread: Position | None = None
         self._rows: list[Row] | None = None
@@ -112,7 +113,7 @@ class LoadedMessages:
                 self._messages,
                 self._history,
                 offered=self._offers_earlier and not self.has_older,
-                withheld=self.withholds_earlier and not self.has_older,
+                withheld=None if self.has_older else self.withheld,
             )
             self._rows += derive_rows(
                 self._messages,
@@ -189,8 +190,8 @@ class LoadedMessages:
         if not self.has_older:
             self._rows = None
 
-    def withhold_earlier(self, *, withheld: bool) -> None:
-        self.withholds_earlier = withheld
+    def withhold_earlier(self, withheld: Withheld | None) -> None:
+        self.withheld = withheld
         self._rows = None
 
     def set_first_unread(self, position: Position | None) -> None:

@@ -41,10 +41,19 @@ from ui.timeline.rows import (
     LostRow,
     SystemRow,
     UnreadRow,
+    Withheld,
     is_system,
     local_time,
 )
-from ui.times import clock_time, day_words, duration_words, moment_words, time_and_date
+from ui.times import (
+    clock_time,
+    date_words,
+    day_words,
+    duration_words,
+    moment,
+    moment_words,
+    time_and_date,
+)
 from ui.translate import tr
 
 _MAX_NAME = 64
@@ -473,20 +482,29 @@ def spoken_row(row: _OtherRow, *, now_ms: UnixMs, pair: bool = False) -> str:
 
 def beginning_words(row: EarlierRow) -> str:
     """Above the beginning: why nothing earlier is there, or how fetching it goes."""
-    if row.is_withheld:
-        return tr(
-            "What was written before you came cannot be read here: whoever let you in chose that."
-        )
-    return earlier_words(row.history)
+    parts = [earlier_words(row.history)]
+    if row.withheld is not None:
+        parts.insert(0, _withheld_words(row.withheld))
+    return " ".join(words for words in parts if words)
+
+
+def _withheld_words(withheld: Withheld) -> str:
+    who = one_line(withheld.by, _MAX_NAME) or tr("whoever let you in")
+    if withheld.since_ms is None:
+        words = tr("What was written before you came cannot be read here: {who} chose that.")
+        return words.format(who=who)
+    words = tr(
+        "You were let in with what was written from about {date} on. What was written before that "
+        "cannot be read here: {who} chose that."
+    )
+    return words.format(date=date_words(moment(withheld.since_ms)), who=who)
 
 
 def _spoken_marker(row: GapRow | LostRow | EarlierRow, now_ms: UnixMs, *, pair: bool) -> str:
     today = local_time(now_ms).date()
     if isinstance(row, EarlierRow):
-        if row.is_withheld:
-            return beginning_words(row)
-        parts = (beginning_words(row), tr("Fetch earlier messages"))
-        return " ".join(words for words in parts if words)
+        offered = tr("Fetch earlier messages") if row.can_have_more else ""
+        return f"{beginning_words(row)} {offered}".strip()
     if isinstance(row, GapRow):
         title, since = gap_title(row.gap), gap_since(row.gap, today)
         details = gap_details(row.gap, now_ms, pair=pair)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
-from engine.history_views import HistoryView, LostView
+from engine.history_views import HistoryState, HistoryView, LostView
 from ui.timeline.gaps import Stretch
 from ui.timeline.together import MOST_TOGETHER, begins_album, goes_on
 from ui.times import moment
@@ -82,12 +82,32 @@ class LostRow(Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(each for each in ids if each))
 
 
+class Withheld(Struct, frozen=True, kw_only=True):
+    """What was said before we came, or before some time, cannot be read here."""
+
+    by: str
+    """The name of whoever let us in and chose that; "" if it is not known."""
+    since_ms: UnixMs | None
+    """What was said from then on can be read, about; None: only what came after us."""
+
+
 class EarlierRow(Struct, frozen=True, kw_only=True):
-    """Above the oldest message that is here: what was said before may be fetched."""
+    """Above the oldest message that is here: what was said before may be fetched, or not read."""
 
     history: HistoryView | None
-    is_withheld: bool = False
-    """It could not be read: whoever let us in chose that."""
+    withheld: Withheld | None = None
+
+    @property
+    def can_have_more(self) -> bool:
+        """Something that could be read may be missing here."""
+        if self.withheld is None:
+            return True
+        since_ms, history = self.withheld.since_ms, self.history
+        if since_ms is None:
+            return False
+        if history is None or history.state is not HistoryState.DONE:
+            return True
+        return history.since_ms is not None and history.since_ms > since_ms
 
 
 class SystemRow(Struct, frozen=True, kw_only=True):
@@ -314,12 +334,12 @@ def earlier_row(
     history: HistoryView | None,
     *,
     offered: bool,
-    withheld: bool = False,
+    withheld: Withheld | None = None,
 ) -> list[Row]:
     """Above the beginning, unless that is where the conversation itself began."""
     if not (offered or withheld) or not messages or messages[0].kind in _NOTHING_EARLIER:
         return []
-    return [EarlierRow(history=history, is_withheld=withheld)]
+    return [EarlierRow(history=history, withheld=withheld)]
 
 
 def held_rows(held: HeldView | None, *, unfolded: bool, placed: Collection[MessageId]) -> list[Row]:

@@ -20,7 +20,7 @@ from ui.timeline.loaded import Placement
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.reading import ReadTracker
 from ui.timeline.row_words import held_title
-from ui.timeline.rows import is_system, message_key, message_of
+from ui.timeline.rows import Withheld, is_system, message_key, message_of
 from ui.timeline.scene import Scene
 
 _FRAME_MS = 16
@@ -192,10 +192,10 @@ class TimelineUpdates(QObject):
         self._scene.loaded.offer_earlier(history)
         self._changed()
 
-    def withhold_earlier(self, *, withheld: bool) -> None:
-        """Whether what was said before the beginning could not be read here."""
-        if self._scene.loaded.withholds_earlier != withheld:
-            self._scene.loaded.withhold_earlier(withheld=withheld)
+    def withhold_earlier(self, withheld: Withheld | None) -> None:
+        """What was said before the beginning could not be read here; None: it could."""
+        if self._scene.loaded.withheld != withheld:
+            self._scene.loaded.withhold_earlier(withheld)
             self._changed()
 
     def _postpone(self, change: Callable[[], None]) -> bool:

@@ -39,7 +39,7 @@ from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.paging import PageSource
 from ui.timeline.reading import ReadState, ReadTracker
 from ui.timeline.requests import TimelineRequests
-from ui.timeline.rows import local_day, message_key, message_of
+from ui.timeline.rows import Withheld, local_day, message_key, message_of
 from ui.timeline.scene import Scene
 from ui.timeline.updates import TimelineUpdates
 from ui.translate import tr
@@ -229,9 +229,9 @@ class TimelineView(QAbstractScrollArea):
         """What was said before the beginning can be had; ``history``: how fetching it goes."""
         self.updates.offer_earlier(history)
 
-    def withhold_earlier(self, withheld: bool) -> None:
-        """Whether what was said before the beginning could not be read here."""
-        self.updates.withhold_earlier(withheld=withheld)
+    def withhold_earlier(self, withheld: Withheld | None) -> None:
+        """What was said before the beginning could not be read here; None: it could."""
+        self.updates.withhold_earlier(withheld)
 
     def outrank(self, members: frozenset[ParticipantId]) -> None:
         """Whose messages one may delete for everybody, beside one's own."""

@@ -7020,8 +7020,8 @@
         <translation>Ce qui a été enregistré en dernier est perdu&#xa0;: la fin du fichier des changements les plus récents manque.</translation>
     </message>
     <message>
-        <source>What was written before you came cannot be read here: whoever let you in chose that.</source>
-        <translation>Ce qui a été écrit avant votre arrivée ne peut pas être lu ici&#xa0;: ainsi l’a voulu qui vous a fait entrer.</translation>
+        <source>What was written before you came cannot be read here: {who} chose that.</source>
+        <translation>Ce qui a été écrit avant votre arrivée ne peut pas être lu ici&#xa0;: ainsi l’a voulu {who}.</translation>
     </message>
     <message>
         <source>What was written in groups since then comes as soon as you are connected.</source>
@@ -7506,6 +7506,10 @@
     <message>
         <source>You wait to be let into too many groups already. Cancel one first.</source>
         <translation>Vous attendez déjà d’entrer dans trop de groupes. Annulez d’abord une demande.</translation>
+    </message>
+    <message>
+        <source>You were let in with what was written from about {date} on. What was written before that cannot be read here: {who} chose that.</source>
+        <translation>On vous a fait entrer avec ce qui a été écrit à partir de cette date environ&#xa0;: {date}. Ce qui a été écrit auparavant ne peut pas être lu ici&#xa0;: ainsi l’a voulu {who}.</translation>
     </message>
     <message>
         <source>You were not given its key</source>
@@ -9438,6 +9442,10 @@
     <message>
         <source>what answers there is no SOCKS5 proxy</source>
         <translation>ce qui y répond n’est pas un proxy SOCKS5</translation>
+    </message>
+    <message>
+        <source>whoever let you in</source>
+        <translation>la personne qui vous a fait entrer</translation>
     </message>
     <message>
         <source>withdraw the request</source>

@@ -18,6 +18,7 @@ from ui.conversation_words import is_group
 from ui.foreign_text import one_line
 from ui.governing_words import asking_title, is_out, removed_words
 from ui.namesakes import Namesake, namesakes
+from ui.timeline.rows import Withheld
 from ui.translate import tr
 from ui.window.standing_bar import Choice, StandingBar
 
@@ -35,8 +36,8 @@ class PaneGovernance(QObject):
     compare_requested = Signal(MemberView)
     told_apart = Signal(str)
     """The user knows that these are two people: the key of a ``Namesake``."""
-    withheld_changed = Signal(bool)
-    """Whether what was said before we came could not be read here; told each time."""
+    withheld_changed = Signal(object)
+    """A ``Withheld`` if something from before cannot be read here, else None; told each time."""
     outranked_changed = Signal(frozenset)
     """Whose messages we may delete for everybody; told each time."""
 
@@ -75,7 +76,7 @@ class PaneGovernance(QObject):
     ) -> None:
         """``told``: how it is governed from now on, where that was just said."""
         self.view = view = told or self._view_of(conversation)
-        self.withheld_changed.emit(view is not None and view.is_history_withheld)
+        self.withheld_changed.emit(None if view is None else _withheld(view))
         self.outranked_changed.emit(frozenset() if view is None else view.outranked)
         self._show_asking(view)
         self._show_out(view)
@@ -174,3 +175,11 @@ class PaneGovernance(QObject):
             self._names = names
             self._found = namesakes(group, self._conversations(), verified)
         return next((one for one in self._found if one.key not in self.known_apart), None)
+
+
+def _withheld(view: GovernanceView) -> Withheld | None:
+    if view.is_history_withheld:
+        return Withheld(by=view.withheld_by_name, since_ms=None)
+    if view.reads_since_ms is not None:
+        return Withheld(by=view.withheld_by_name, since_ms=view.reads_since_ms)
+    return None

@@ -50,7 +50,8 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         newest_key_ms=known.newest_key_ms,
         without_prekey=known.without_prekey,
         is_history_withheld=known.is_history_withheld,
-        reads_since_ms=known.reads_since_ms,
+        withheld_by_name=_name(known.withheld_by, members),
+        reads_since_ms=None if known.withheld_by is None else known.reads_since_ms,
     )
 
 

@@ -555,17 +555,18 @@ class GovernedPart:
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
             without_prekey=self.keys.without_prekey(),
-            is_history_withheld=let_in is not None and let_in[1].reads_from is None,
-            reads_since_ms=None if let_in is None else self.keys.reads_since_ms(let_in[0]),
+            is_history_withheld=let_in is not None and let_in[2].reads_from is None,
+            withheld_by=None if let_in is None or let_in[2].reads_from == 1 else let_in[0],
+            reads_since_ms=None if let_in is None else self.keys.reads_since_ms(let_in[1]),
         )
 
-    def _let_in(self) -> tuple[UnixMs, Add] | None:
+    def _let_in(self) -> tuple[ParticipantId, UnixMs, Add] | None:
         """Of an earlier stay there may be something to read, so only the first one counts."""
         added = self._seen.added.get(self._own_id)
         entry = None if added is None else self._governance.find(added)
         if entry is None or self._own_id in self._seen.removed_at:
             return None
-        return (entry.sent_ms, entry.act) if isinstance(entry.act, Add) else None
+        return (entry.author, entry.sent_ms, entry.act) if isinstance(entry.act, Add) else None
 
 
 def _is_beyond(entry: LogEntry, last: LastMessage | None, *, is_in: bool) -> bool:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.core.ids import MessageId, Position
+from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from tests.ui.seeing import spoken_rows
@@ -29,8 +29,9 @@ from tests.ui.timeline.timeline_stage import (
     shown_view,
 )
 from ui.timeline.loaded import MAX_LOADED
-from ui.timeline.rows import EarlierRow
+from ui.timeline.rows import EarlierRow, Withheld
 from ui.timeline.view import TimelineView
+from ui.times import date_words, moment
 
 pytestmark = pytest.mark.usefixtures("qapp")
 MANY = 5000
@@ -134,19 +135,50 @@ def test_what_could_not_be_read_is_said_once_and_never_fetched() -> None:
 
     async def scenario() -> None:
         async with with_earlier(source) as (view, asked):
-            view.withhold_earlier(True)
+            view.withhold_earlier(Withheld(by="", since_ms=None))
             view.navigation.go_to_beginning()
             view.canvas.scroll_by(10_000)
             box = view.scene.placed[0]
             assert isinstance(box.row, EarlierRow)
-            assert box.row.is_withheld
-            assert "cannot be read here" in spoken_rows(view)[0]
+            said = "What was written before you came cannot be read here: whoever let you in chose"
+            assert spoken_rows(view)[0] == f"{said} that."
             for _ in range(3):
                 view.canvas.scroll_by(1_000)
             assert not asked
-            view.withhold_earlier(False)
+            view.withhold_earlier(None)
             view.updates.show_changes()
             assert "Fetch earlier messages" in spoken_rows(view)[0]
+
+    run(scenario)
+
+
+def test_who_was_let_in_with_a_part_is_told_and_offered_the_rest_of_that_part() -> None:
+    source = MemoryPages(local())
+    since = UnixMs(NOW - 40 * 86_400_000)
+
+    async def scenario() -> None:
+        async with with_earlier(source) as (view, asked):
+            view.withhold_earlier(Withheld(by="Olga", since_ms=since))
+            view.navigation.go_to_beginning()
+            view.canvas.scroll_by(10_000)
+            said = spoken_rows(view)[0]
+            day = date_words(moment(since))
+            told = f"You were let in with what was written from about {day} on."
+            assert said.startswith(told)
+            assert "cannot be read here: Olga chose that." in said
+            assert said.endswith("Fetch earlier messages")
+            view.canvas.scroll_by(1_000)
+            assert asked
+            done = HistoryView(
+                conversation_id=CONVERSATION,
+                reason=HistoryReason.EARLIER,
+                state=HistoryState.DONE,
+                since_ms=since,
+            )
+            view.offer_earlier(done)
+            view.updates.show_changes()
+            assert "Fetch earlier messages" not in spoken_rows(view)[0]
+            assert told in spoken_rows(view)[0]
 
     run(scenario)
 
