@@ -21,6 +21,7 @@ from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries
 from tests.core.history.history_model import NOW_MS, PUBSUB, TOPIC, ModelStore
 
+DEFAULT = HistoryConfig()
 STORE = Candidate(store=StoreRef("/dns4/a.example/tcp/1/p2p/x"))
 
 
@@ -75,7 +76,12 @@ class Noted:
 
 @asynccontextmanager
 async def running_backfill(
-    network: StoresOfATest, sink: Sink, *, free: int = 1, open_page: OpenPage | None = None
+    network: StoresOfATest,
+    sink: Sink,
+    *,
+    free: int = 1,
+    open_page: OpenPage | None = None,
+    config: HistoryConfig = DEFAULT,
 ) -> AsyncIterator[Backfill]:
     """It begins when the caller first waits.  ``free``: how many conversations may ask then."""
     storage = StorageThread()
@@ -89,7 +95,7 @@ async def running_backfill(
         publish=lambda _event: None,
         counters=Counters(),
         online=lambda: True,
-        config=HistoryConfig(),
+        config=config,
         clock=clock,
     )
     backfill = Backfill(

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.core.history.config import HistoryConfig
 from engine.core.history.progress import Purpose
 from engine.core.ids import UnixMs
 from engine.core.waku_store import StoreQueryRequest
@@ -14,6 +13,7 @@ from engine.runtime.history.backfill import DAY_MS, Backfill
 from tests.core.history.history_model import NOW_MS, ModelStore, history
 from tests.patience import PATIENCE_S
 from tests.runtime.history.backfill_stage import STORE, Noted, StoresOfATest, running_backfill
+from tests.runtime.history.history_stage import QUICK
 
 HOURS = 5
 
@@ -50,7 +50,7 @@ async def test_stores_are_not_asked_for_what_was_withheld(days: int | None) -> N
     sink, store = Noted(), ModelStore(history(20, step_ns=3_600 * 10**9))
     sink.reads_since_ms = reads_since_ms = UnixMs(NOW_MS - HOURS * 3_600_000)
     sink.oldest_ms = UnixMs(reads_since_ms + 60_000)
-    async with running_backfill(StoresOfATest(store), sink) as backfill:
+    async with running_backfill(StoresOfATest(store), sink, config=QUICK) as backfill:
         async with asyncio.timeout(PATIENCE_S):
             backfill.stores_changed((STORE,))
             backfill.connect()
@@ -65,6 +65,6 @@ async def test_stores_are_not_asked_for_what_was_withheld(days: int | None) -> N
         view = backfill.view
         assert view is not None
         assert (view.reason, view.state) == (HistoryReason.EARLIER, HistoryState.DONE)
-        overlap_ms = HistoryConfig().overlap_ns // 1_000_000
+        overlap_ms = QUICK.overlap_ns // 1_000_000
         assert min(times_asked(store)) >= reads_since_ms - overlap_ms - 1
         assert len(sink.fed) >= HOURS
