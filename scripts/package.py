@@ -17,9 +17,6 @@ from scripts.linux_packages import DIST, ROOT, run
 from scripts.release import date_of
 
 PROGRAM = DIST / "causerie"
-STORED = "0"
-"""How hard zlib tries for the program's modules: packages are compressed as a whole, and unpacking
-a thousand modules takes every start a twentieth of its processor time."""
 
 
 def build_program() -> None:
@@ -29,7 +26,6 @@ def build_program() -> None:
         *("--distpath", DIST, "--workpath", ROOT / "build" / "pyinstaller"),
         ROOT / "packaging" / "causerie.spec",
         PYTHONHASHSEED="1",
-        PYINSTALLER_ZLIB_COMPRESSION_LEVEL=STORED,
         SOURCE_DATE_EPOCH=str(date_of(ROOT)),
     )
 
