@@ -312,7 +312,7 @@ async def test_identities_that_fill_the_buffer_leave_room_for_who_has_less_there
     incoming = {entry.message.message_id for entry in (await bob.state()).incoming}
     bob.on_the_way = lambda message: (message,)
     said = ["lost on the way", "waits for that"]
-    took_s = await stage.until(partial(has_placed, said, [bob]))
+    took_s = await stage.while_time_goes_by(partial(has_placed, said, [bob]))
     figure(
         f"a full buffer: with {len(incoming)} messages of 18 strangers, {waits in incoming:d} "
         f"of 1 that has to wait is kept, before 0 of 1, and placed after {took_s:.1f} s"
