@@ -232,7 +232,7 @@ class Recorder:
         if thread is None or not thread.is_alive():
             return True
         done = threading.Event()
-        self._queue.put(partial(self._flushed.append, done))
+        self._queue.put(partial(self._tell_when_written, done))
         self._hurry.set()
         return done.wait(timeout_ms / 1000)
 
@@ -327,6 +327,9 @@ class Recorder:
                 raise
             self._lost += len(rows.events) - len(usable.events)
             return writer.append(usable)
+
+    def _tell_when_written(self, done: threading.Event) -> None:
+        self._flushed.append(done)
 
     def _tell_flushed(self) -> None:
         flushed, self._flushed = self._flushed, []

@@ -3,6 +3,7 @@
 import os
 import resource
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -10,8 +11,10 @@ import pytest
 
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import DELIVERY_EVENT, Protocol
+from engine.delivery.log_writer import LogWriter
 from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.row_builder import RowBuilder, Which
+from engine.delivery.rows import Rows
 from engine.delivery.sqlite_log import LogReader, find_logs
 from engine.delivery.steps import Refused
 from tests.patience import PATIENCE_S
@@ -74,6 +77,28 @@ def test_a_full_queue_drops_counts_and_says_so(
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert [row[2] for row in rows if row[1] == "gap"] == [5]
     assert [row[3] for row in rows if row[1] == "rejected"] == [f"r{n}" for n in range(10)]
+
+
+def test_who_waits_while_earlier_rows_are_written_is_told_when_theirs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, go_on, real = threading.Event(), threading.Event(), LogWriter.append
+
+    def wait(writer: LogWriter, rows: Rows) -> bool:
+        busy.set()
+        assert go_on.wait(PATIENCE_S)
+        return real(writer, rows)
+
+    monkeypatch.setattr(LogWriter, "append", wait)
+    recorder = _recorder(tmp_path)
+    recorder.begin(ME)
+    assert busy.wait(PATIENCE_S)
+    with ThreadPoolExecutor() as others:
+        written = others.submit(recorder.flush)
+        assert recorder._hurry.wait(PATIENCE_S)
+        go_on.set()
+        assert written.result()
+    assert recorder.close()
 
 
 def test_what_the_disk_refuses_is_counted_and_told_when_it_takes_rows_again(
