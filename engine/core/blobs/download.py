@@ -184,8 +184,8 @@ class BlobDownload:
 
     @property
     def is_running(self) -> bool:
-        """Chunks are asked for."""
-        return bool(self._asked)
+        """Chunks are asked for, or the list that came is being opened."""
+        return bool(self._asked) or not (self._missing or self._is_listed)
 
     def asked(self) -> Asked:
         sources = self._sources.values()

@@ -67,9 +67,11 @@ def test_the_list_comes_first() -> None:
     assert get == WantChunks(A, (ROOT,))
     assert machine.handle(having(WantHoldings(B, (ROOT,)), ROOT), now_ms=1) == ()
     machine.handle(ChunkCame(A, ROOT), now_ms=2)
+    machine.handle(ChunksEnded(want=get, failed=False), now_ms=2)
     assert not machine.is_complete
+    assert machine.is_running, "nobody needs to have anything while the list is opened"
     machine.handle(ListOpened(names=names(0)), now_ms=2)
-    assert machine.is_complete
+    assert (machine.is_complete, machine.is_running) == (True, False)
 
 
 def test_what_is_here_already_is_not_asked_for() -> None:
