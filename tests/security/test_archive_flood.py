@@ -36,7 +36,7 @@ from tests.security.stage import figure
 MIB: Final = 2**20
 ROOM: Final = 2 * MIB
 FLOOD: Final = 5 * ROOM
-"""160 MB against 32 MiB were five times, too.  A node takes less than 3 MiB a second of one peer."""
+"""160 MB against 32 MiB were five times, too.  Of a peer a node takes less than 3 MiB a second."""
 GROUP: Final = ContentTopic("/causerie/1/tests/proto")
 SHARD: Final = Sharding().pubsub_topic(GROUP)
 PEOPLE: Final = 50

@@ -29,7 +29,10 @@ pytestmark = pytest.mark.usefixtures("qapp")
 
 
 def hovers(timeline: TimelineView, message_id: MessageId) -> bool:
-    """Whether the bar shows once the mouse is over the message, wherever that is by now."""
+    """Whether the bar shows once the mouse is over the message, wherever that is by now.
+
+    What has just come is not laid out yet, nor known to the bar.
+    """
     rect = timeline.scene.rect(message_key(message_id))
     if rect is None:
         return False
@@ -37,7 +40,8 @@ def hovers(timeline: TimelineView, message_id: MessageId) -> bool:
     QTest.mouseMove(timeline.viewport(), point)
     QTest.mouseMove(timeline.viewport(), point + QPoint(1, 0))
     bar = timeline.interaction.hover_bar
-    return bar.isVisible() and bar.message is not None and bar.message.message_id == message_id
+    message = timeline.scene.loaded.get(message_id)
+    return bar.isVisible() and message is not None and bar.message == message
 
 
 async def once_hovered(
