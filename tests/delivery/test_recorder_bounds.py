@@ -82,20 +82,27 @@ def test_a_full_queue_drops_counts_and_says_so(
 def test_who_waits_while_earlier_rows_are_written_is_told_when_theirs_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy, go_on, real = threading.Event(), threading.Event(), LogWriter.append
+    busy, asked, go_on, real = *(threading.Event() for _ in range(3)), LogWriter.append
 
     def wait(writer: LogWriter, rows: Rows) -> bool:
         busy.set()
         assert go_on.wait(PATIENCE_S)
         return real(writer, rows)
 
+    class Calls(SimpleQueue[object]):
+        def put(self, call: object, block: bool = True, timeout: float | None = None) -> None:
+            super().put(call, block, timeout)
+            if busy.is_set():
+                asked.set()
+
     monkeypatch.setattr(LogWriter, "append", wait)
+    monkeypatch.setattr("engine.delivery.recorder.SimpleQueue", Calls)
     recorder = _recorder(tmp_path)
     recorder.begin(ME)
     assert busy.wait(PATIENCE_S)
     with ThreadPoolExecutor() as others:
         written = others.submit(recorder.flush)
-        assert recorder._hurry.wait(PATIENCE_S)
+        assert asked.wait(PATIENCE_S)
         go_on.set()
         assert written.result()
     assert recorder.close()
