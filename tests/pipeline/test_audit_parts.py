@@ -54,7 +54,7 @@ def test_by_cells_it_is_what_looking_at_every_row_finds(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Many conversations, and with them the edges: ids of theirs are in two channels."""
-    tables = many(seed=1)
+    tables = many(seed=1, count=100)
     for name, rows in edges().items():
         tables[name] += [(f"edge {row[0]}", *row[1:]) for row in rows]
     assert audited(spark, tables, tmp_path, grace_ms=1) == ALL_KINDS

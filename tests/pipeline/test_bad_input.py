@@ -1,7 +1,7 @@
 """Whatever is wrong with input: file and reason are told, the rest is worked off, the code says so.
 
-All that may be wrong with files goes into one run of the real command, because starting Spark takes
-longer than all of it.
+All that may be wrong with files goes into one run, because Spark takes longer to plan it than to do
+it: by the real command, and on the Spark of all tests.
 """
 
 import os
@@ -69,9 +69,20 @@ def cut_parquet(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
 
-@pytest.mark.parametrize("where", [["--master", "local[2]"], []], ids=["Spark", "without Java"])
+def on_spark(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *words: str | Path
+) -> tuple[int, str, str]:
+    """In this process, which has one."""
+    asked = parser().parse_args([*map(str, words)])
+    command: Command = asked.command
+    code = command.run(asked, spark)
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+@pytest.mark.parametrize("is_here", [False, True], ids=["Spark", "without Java"])
 def test_each_is_told_with_its_file_and_the_rest_is_judged(
-    where: list[str], tmp_path: Path
+    spark: SparkSession, is_here: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs = tmp_path / "logs"
     paths = {
@@ -92,9 +103,14 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(
     os.mkfifo(logs / "pipe.jsonl")
     os.mkfifo(logs / "pipe.parquet")
     absent = tmp_path / "absent.delivery.db"
+    words = ("audit", logs, absent, "--out", tmp_path / "out")
     with locked(paths["held"]):
-        done = run("audit", logs, absent, "--out", tmp_path / "out", *where)
-    assert done.returncode == 3, done.stdout + done.stderr
+        if is_here:
+            done = run(*words)
+            code, said, errors = done.returncode, done.stdout, done.stderr
+        else:
+            code, said, errors = on_spark(spark, capsys, *words)
+    assert code == 3, said + errors
     told = {
         paths["spoilt"]: "it is damaged",
         paths["newer"]: "it was written under another version of the contract",
@@ -109,14 +125,14 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(
         logs / "pipe.parquet": "it cannot be opened for reading",
         absent: "there is no such file",
     }
-    lines = done.stderr.splitlines()
+    lines = errors.splitlines()
     for path, reason in told.items():
-        assert any(f"{path}: {reason}" in line for line in lines), (path, done.stderr)
-    assert all(line.startswith("causerie-pipeline: ") for line in lines), done.stderr
-    assert "4 logs of channels: 3 agree, 0 differ, 1 cannot be judged" in done.stdout
+        assert any(f"{path}: {reason}" in line for line in lines), (path, errors)
+    assert all(line.startswith("causerie-pipeline: ") for line in lines), errors
+    assert "4 logs of channels: 3 agree, 0 differ, 1 cannot be judged" in said
     for name in PEOPLE:
-        assert f"{name_of(name)[:12]}  identical  (4 of 4)" in done.stdout
-    assert f"{name_of('dan')[:12]}  unknown" in done.stdout
+        assert f"{name_of(name)[:12]}  identical  (4 of 4)" in said
+    assert f"{name_of('dan')[:12]}  unknown" in said
 
 
 def test_of_what_cannot_be_read_nothing_is_claimed(
@@ -125,12 +141,10 @@ def test_of_what_cannot_be_read_nothing_is_claimed(
     bad, out = tmp_path / "bad", tmp_path / "out"
     bad.mkdir()
     (bad / "junk.delivery.db").write_bytes(b"no database at all")
-    arguments = parser().parse_args(["audit", str(bad), "--out", str(out)])
-    command: Command = arguments.command
-    assert command.run(arguments, spark) == 2
-    told = capsys.readouterr()
-    assert f"{bad}/junk.delivery.db: this is neither a delivery log" in told.err
-    assert "agree" not in told.out
+    code, said, errors = on_spark(spark, capsys, "audit", bad, "--out", out)
+    assert code == 2
+    assert f"{bad}/junk.delivery.db: this is neither a delivery log" in errors
+    assert "agree" not in said
 
 
 def test_without_java_one_line_says_which_and_how_to_get_it(tmp_path: Path) -> None:
@@ -154,11 +168,9 @@ def test_a_stream_names_what_it_cannot_read_and_reads_the_rest(
     logs, out = tmp_path / "logs", tmp_path / "out"
     conversation_log(logs / "ada.delivery.db", "ada", LOG, MESSAGES, PEOPLE)
     (logs / "junk<b>.delivery.db").write_bytes(b"no database at all")
-    asked = parser().parse_args(["stream", str(logs), "--once", "--out", str(out)])
-    chosen: Command = asked.command
-    assert chosen.run(asked, spark) == 3
-    told = capsys.readouterr()
-    assert told.err.count(f"{logs}/junk<b>.delivery.db: this is neither a delivery log") == 1
+    code, _, errors = on_spark(spark, capsys, "stream", logs, "--once", "--out", out)
+    assert code == 3
+    assert errors.count(f"{logs}/junk<b>.delivery.db: this is neither a delivery log") == 1
     page = (out / "live.html").read_text(encoding="utf-8")
     assert "junk&lt;b&gt;.delivery.db: this is neither" in page
     assert name_of("ada") in page

@@ -10,10 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+import pytest
+from msgspec import structs
+
 from engine.codec.invite import read_invite, write_invite
 from engine.core.contacts import ContactState
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
+from engine.core.sds.config import SdsConfig
 from engine.core.waku_archive import (
     Appended,
     ArchivedMessage,
@@ -54,6 +58,12 @@ KEY = bytes(range(32))
 QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
 Row: TypeAlias = tuple[int, str, str]
 """Lamport timestamp, id, text."""
+
+
+def ask_stores_soon(patch: pytest.MonkeyPatch) -> None:
+    """Stores are asked for what is missing after half a second, not after ten."""
+    small = structs.replace(SdsConfig.for_small_group(), store_query_interval_ms=500)
+    patch.setattr(SdsConfig, "for_small_group", lambda: small)
 
 
 class StoreNode:

@@ -2,13 +2,21 @@
 
 from pathlib import Path
 
+import pytest
+
 from engine.core.ids import UnixMs, WakuHash
 from engine.core.sds.vocabulary import AskStore, StoreWindow
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.history_views import HistoryReason
 from engine.network.waku.store.intake import Archive
 from tests.runtime.history.bad_stores import Honest
-from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group, until
+from tests.runtime.history.history_stage import (
+    Person,
+    StoreNode,
+    ask_stores_soon,
+    say_in_a_group,
+    until,
+)
 
 SECOND_NS = 10**9
 HOUR_MS = 3_600_000
@@ -34,7 +42,10 @@ class KnowsNoHash(Honest):
         return ArchivePage(rows=rows, more=page.more)
 
 
-async def test_what_a_store_does_not_find_by_its_hash_is_found_by_its_time(tmp_path: Path) -> None:
+async def test_what_a_store_does_not_find_by_its_hash_is_found_by_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_stores_soon(monkeypatch)
     node, archives = StoreNode(tmp_path, "store"), list[KnowsNoHash]()
 
     def lose_one(inner: Archive) -> Archive:

@@ -14,7 +14,14 @@ from engine.events import GapUpdated, GapView
 from engine.history_views import LostView, StoreHealth
 from tests.patience import PATIENCE_S
 from tests.runtime.history.bad_stores import Silent, serving
-from tests.runtime.history.history_stage import QUICK, Person, Row, StoreNode, until_stored
+from tests.runtime.history.history_stage import (
+    QUICK,
+    Person,
+    Row,
+    StoreNode,
+    ask_stores_soon,
+    until_stored,
+)
 
 DAY_MS = 24 * 3_600_000
 HOUR_MS = 3_600_000
@@ -97,6 +104,7 @@ def lacks_something(person: Person) -> bool:
 async def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask_stores_soon(monkeypatch)
     had, lacks, silent = (StoreNode(tmp_path, name) for name in ("had", "lacks", "silent"))
     await had.start()
     await lacks.start()

@@ -26,7 +26,7 @@ from tests.runtime.history.history_stage import (
 )
 
 MANY = 600
-MANY_IN_A_PAIR = 30
+MANY_IN_A_PAIR = 18
 PAGE = 5
 """How many messages those ask for at once who are to be found in the middle of a group."""
 MARGIN = 50
