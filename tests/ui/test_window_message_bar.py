@@ -10,13 +10,13 @@ from PySide6.QtTest import QTest
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
-from tests.ui.driving import Key, group_stage, move_mouse, play, until
+from tests.ui.driving import Key, group_stage, move_mouse, play, stage, until
 from tests.ui.on_messages import (
     focus,
     in_view,
     own_held,
 )
-from tests.ui.scripted_engine import member
+from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.message_info import MessageInfoSheet
 from ui.emoji.picker import EmojiPicker
@@ -113,6 +113,49 @@ def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them(
             assert not menu.isVisible()
             await until(lambda: bool(engine.called("react")))
             assert engine.called("react") == [(row.message_id, QUICK_REACTIONS[2], True)]
+
+    play(scenario)
+
+
+def _words_in(bubble: QRectF) -> QRectF:
+    """Where words may be: all but the edge of a bubble."""
+    return bubble.adjusted(3, 3, -3, -3)
+
+
+@pytest.mark.parametrize("density", ["comfortable", "compact"])
+@pytest.mark.parametrize("width", [360, 480, 560, 1280])
+def test_the_bar_hides_no_words_however_narrow_the_window(width: int, density: str) -> None:
+    long = "Low water is at 10:25, so we meet at the slipway at nine and walk out from there."
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Harbour")
+        async with stage(
+            engine, opening=group, size=(width, 800), stored={"density": density}
+        ) as it:
+            said = [
+                engine.receive(group, "Maya", long),
+                own_held(engine, group, long),
+                engine.receive(group, "Maya", "Yes"),
+                own_held(engine, group, "Good"),
+                own_held(engine, group, long),
+                engine.receive(group, "Maya", long),
+                engine.receive(group, "Maya", "No"),
+            ]
+            await until(lambda: in_view(it, said[-1]))
+            timeline = it.window.pane.timeline
+            bar, hidden = timeline.interaction.hover_bar, list[str]()
+            for row in said:
+
+                def look(row: MessageView = row) -> None:
+                    place = QRectF(bar.geometry())
+                    for other in said:
+                        rect = timeline.scene.rect(message_key(other.message_id))
+                        if rect is not None and place.intersects(_words_in(rect)):
+                            hidden.append(f"{row.text} hides {other.text}")
+
+                await once_hovered(timeline, row.message_id, look)
+            assert not hidden
 
     play(scenario)
 

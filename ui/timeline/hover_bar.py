@@ -17,6 +17,9 @@ from ui.translate import tr
 
 _SIDE = 28
 _FROM_BUBBLE = 8
+_NEAR_BUBBLE = 2
+"""The least, where there is little room."""
+_FROM_EDGE = 2
 
 
 class HoverBar(QWidget):
@@ -51,26 +54,42 @@ class HoverBar(QWidget):
         return button
 
     def show_for(self, message: MessageView, can: Abilities, bubble: QRectF, room: QRectF) -> None:
-        """Beside ``bubble``, or above its end where there is no room; ``room``: the viewport."""
+        """Beside ``bubble`` in its row, where no words are; ``room``: the viewport.
+
+        With as many buttons as fit there; the last is behind all of them.  Where not even that one
+        fits, it stands on the other side, over the sender's picture.
+        """
         if self._shown_for == (message, can, bubble, room):
             return
         self._shown_for = (message, can, bubble, room)
         self.message, self.bubble = message, bubble
-        self._reply.setVisible(can.reply)
-        self._react.setVisible(can.react)
-        self.adjustSize()
-        width, height = self.width(), self.height()
+        left, right = bubble.left() - room.left(), room.right() - bubble.right()
         before = message.is_own is not self.isRightToLeft()
-        x = bubble.left() - width - _FROM_BUBBLE if before else bubble.right() + _FROM_BUBBLE
-        y = max(bubble.top(), room.top() + 2)
-        if x < room.left() + 2 or x + width > room.right() - 2:
-            x = bubble.left() + 4 if before else bubble.right() - width - 4
-            y = bubble.top() - height / 2 - 4
-        x = min(max(x, room.left() + 2), room.right() - width - 2)
-        y = min(max(y, room.top() + 2), room.bottom() - height - 2)
+        if self._fit(can, left if before else right) < 0:
+            before = not before
+        width, height = self.width(), self.height()
+        gap = min(_FROM_BUBBLE, (left if before else right) - width - _FROM_EDGE)
+        x = bubble.left() - gap - width if before else bubble.right() + gap
+        x = min(max(x, room.left() + _FROM_EDGE), room.right() - width - _FROM_EDGE)
+        if height > bubble.height():
+            y = bubble.center().y() - height / 2
+        else:  # In view, but never beside another row.
+            y = min(max(bubble.top(), room.top() + _FROM_EDGE), bubble.bottom() - height)
         self.move(QPoint(int(x), int(y)))
         self.show()
         self.raise_()
+
+    def _fit(self, can: Abilities, beside: float) -> float:
+        """Leave out buttons until the bar fits; return the room that is left, negative if none."""
+        shown = [self._reply] * can.reply + [self._react] * can.react
+        while True:
+            for button in (self._reply, self._react):
+                button.setVisible(button in shown)
+            self.adjustSize()
+            left = beside - self.width() - _NEAR_BUBBLE - _FROM_EDGE
+            if left >= 0 or not shown:
+                return left
+            del shown[0]
 
     def hide_now(self) -> None:
         self.message = self._shown_for = None
