@@ -96,7 +96,7 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     """
     data, size = _read(path, MAX_PICTURE_FILE_BYTES)
     if not data:
-        raise PictureError(tr("The file is empty."))
+        raise PictureError(tr("“{name}” is empty.").format(name=path.name))
     if format_of(data) is not None:
         _check_picture_size(data)
         prepared = prepare_picture(read_picture(data), path.stem)
@@ -122,8 +122,9 @@ def _read(path: Path, most: int) -> tuple[bytes, int]:
         with path.open("rb") as file:
             return file.read(most + 1), path.stat().st_size
     except OSError as error:
-        words = tr("The file cannot be read: {reason}.")
-        raise PictureError(words.format(reason=error.strerror or error)) from error
+        words = tr("“{name}” cannot be read: {reason}.")
+        reason = error.strerror or error
+        raise PictureError(words.format(name=path.name, reason=reason)) from error
 
 
 def _check_picture_size(data: bytes) -> None:

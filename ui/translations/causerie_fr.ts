@@ -5632,10 +5632,6 @@
         <translation>Le fichier ne peut pas être écrit&#xa0;: {detail}.</translation>
     </message>
     <message>
-        <source>The file is empty.</source>
-        <translation>Le fichier est vide.</translation>
-    </message>
-    <message>
         <source>The file is larger than 10 MB. Choose a smaller picture.</source>
         <translation>Le fichier dépasse 10&#xa0;Mo. Choisissez une image plus petite.</translation>
     </message>
@@ -10326,6 +10322,14 @@
     <message>
         <source>“{name}” can run programs on this computer, and {sender} says what it is: nobody has checked it. Open it only if you expected it from them.</source>
         <translation>«&#xa0;{name}&#xa0;» peut lancer des programmes sur cet ordinateur, et seul {sender} dit ce que c’est&#xa0;: personne ne l’a vérifié. Ne l’ouvrez que si vous l’attendiez de sa part.</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be read: {reason}.</source>
+        <translation>«&#xa0;{name}&#xa0;» ne peut pas être lu&#xa0;: {reason}.</translation>
+    </message>
+    <message>
+        <source>“{name}” is empty.</source>
+        <translation>«&#xa0;{name}&#xa0;» est vide.</translation>
     </message>
     <message>
         <source>“{name}” is too large: a file can have {most}.</source>

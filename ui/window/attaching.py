@@ -30,6 +30,9 @@ from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
 
 MAX_TOGETHER = 10
+_MOST_LOOKED_AT = 3 * MAX_TOGETHER
+"""Of what is given at once: some may be refused."""
+_MOST_SAID = 3
 
 
 class Attaching(QObject):
@@ -70,8 +73,7 @@ class Attaching(QObject):
         if len(self.files) < MAX_TOGETHER:
             self._show((*self.files, file))
         else:
-            words = tr("At most {most} files go out at once.")
-            self._composer.complain(words.format(most=MAX_TOGETHER))
+            self._composer.complain(_too_many())
 
     def _remove(self, place: int) -> None:
         forget_copy(self.files[place])
@@ -126,10 +128,7 @@ class Attaching(QObject):
             self.take_image(image)
 
     def take_files(self, paths: Sequence[Path]) -> None:
-        room = MAX_TOGETHER - len(self.files) + 1  # One more, for the words about too many.
-        self._prepare(
-            [partial(prepare_file, path, most=MAX_LARGE_FILE_BYTES) for path in paths[:room]]
-        )
+        self._prepare([partial(prepare_file, path, most=MAX_LARGE_FILE_BYTES) for path in paths])
 
     def take_image(self, image: QImage) -> None:
         self._prepare([lambda: prepare_picture(image, tr("picture"))])
@@ -138,13 +137,24 @@ class Attaching(QObject):
         turn = self._turn
 
         async def work() -> None:
-            for make in makes:
+            refused: list[str] = []
+            for number, make in enumerate(makes):
+                if len(self.files) == MAX_TOGETHER or number == _MOST_LOOKED_AT:
+                    refused.append(_too_many())
+                    break
                 try:
                     prepared = await asyncio.to_thread(make)
                 except PictureError as problem:
-                    self._composer.complain(str(problem))
-                    continue
-                if turn == self._turn:
-                    self.add(prepared)
+                    refused.append(str(problem))
+                else:
+                    if turn == self._turn:
+                        self.add(prepared)
+            if refused:  # At the end: whatever is attached takes away what was said before.
+                said = dict.fromkeys(refused[-_MOST_SAID:])
+                self._composer.complain(" ".join(said))
 
         self._tasks.spawn(work, purpose=tr("read the file"), retry=False)
+
+
+def _too_many() -> str:
+    return tr("At most {most} files go out at once.").format(most=MAX_TOGETHER)
