@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from engine.core.errors import StorageError
 from engine.events import EngineEvent, MessageView
@@ -12,8 +12,13 @@ from engine.runtime.files.book import Blob, FileBook, FileKey
 from engine.runtime.files.served import ServedFiles
 
 TOLD_EVERY_S: Final = 0.25
-_Going: TypeAlias = tuple[int, int, FetchView | None]
-"""How many bytes have come, and how many come in a second; and what peers get of it."""
+
+
+class _Going(NamedTuple):
+    done_bytes: int
+    rate: int
+    fetch: FetchView | None
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -66,10 +71,11 @@ class Progress:
             if blob is None:
                 continue
             was, blob.fetch = told.get(key), fetched.get(key)
-            if blob.transfer is None and blob.fetch is None and (was is None or was[2] is None):
+            is_fetched = blob.fetch is not None or (was is not None and was.fetch is not None)
+            if blob.transfer is None and not is_fetched:
                 continue
             done_bytes = 0 if blob.transfer is None else blob.transfer.done_bytes
-            going[key] = done_bytes, blob.rate.add(done_bytes), blob.fetch
+            going[key] = _Going(done_bytes, blob.rate.add(done_bytes), blob.fetch)
             if blob.transfer and blob.shown != (blob.file_state(), blob.file_problem()):
                 await self._tell(blob)
             elif was != going[key]:
