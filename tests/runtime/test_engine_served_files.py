@@ -148,7 +148,9 @@ async def test_a_fetch_that_stops_is_not_shown_and_goes_on_where_it_was(
         assert amounts == sorted(amounts)
 
 
-async def test_a_chunk_that_is_fetched_again_and_again_counts_once(tmp_path: Path) -> None:
+async def test_a_chunk_that_is_fetched_again_counts_once_until_its_peer_begins_anew(
+    tmp_path: Path,
+) -> None:
     alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
     async with people(alice, bob) as group:
         sent = await alice.send(group, random_file(tmp_path, SIZE))
@@ -168,3 +170,5 @@ async def test_a_chunk_that_is_fetched_again_and_again_counts_once(tmp_path: Pat
         await network.get(peer, names[:16], ignore)
         some = FetchView(peers=1, done_bytes=16 * CHUNK_BYTES, rate=0)
         await until_shown(alice, group, sent, some)
+        await network.get(peer, [root, names[3]], ignore)
+        await until_shown(alice, group, sent, once)

@@ -63,6 +63,9 @@ class ServedFiles:
             self._files[manifest.root] = _Served(manifest.size, bits)
 
     def given(self, peer_id: PeerId, name: ChunkName) -> None:
+        if name in self._files:  # The list: it begins anew.
+            self._files[name].takers.pop(peer_id, None)
+            return
         for root, file in self._files.items():
             if (bit := file.bits.get(name)) is not None:
                 self._files[root] = self._files.pop(root)
