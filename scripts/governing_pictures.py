@@ -104,6 +104,7 @@ class Story:
         await picture(window, Appearance.DARK, "roles-dark.png")
         window.side.show_person(self._cast.id_of("Anna"))
         await picture(window, Appearance.LIGHT, "member-light.png")
+        await picture(window, Appearance.DARK, "member-dark.png")
         window.side.close()
 
     def _view(self) -> GovernanceView:

@@ -20,7 +20,7 @@ from engine.events import (
     TimelineChanged,
     TypingChanged,
 )
-from engine.file_views import FileState, FileView
+from engine.file_views import FetchView, FileState, FileView
 from scripts.governing_pictures import until
 from scripts.painted_pictures import pier_photo
 from scripts.scene import Cast
@@ -75,28 +75,30 @@ _LOGS = FileView(
 )
 
 
-def _files(window: MainWindow, theirs: list[FileView], ours: FileView) -> list[MessageView]:
+def _files(window: MainWindow, theirs: list[FileView], ours: list[FileView]) -> list[MessageView]:
     said = texts_in(window)
     from_them = _plain(next(row for row in reversed(said) if not row.is_own))
     from_us = _plain(next(row for row in reversed(said) if row.is_own))
     found = [replace(from_them, kind=MessageKind.FILE, text="", file=file) for file in theirs]
-    found.append(replace(from_us, kind=MessageKind.FILE, text="", file=ours))
+    found += [replace(from_us, kind=MessageKind.FILE, text="", file=file) for file in ours]
     return _after(said[-1], found)
 
 
 def files_that_come(window: MainWindow) -> list[MessageView]:
-    """Beyond 96 KiB: on its way, paused, not fetched or cancelled, here, and our own."""
+    """Beyond 96 KiB: on its way, paused, cancelled, here, and two of our own that go out."""
     others = [row.sender_id for row in texts_in(window) if not row.is_own]
     holder = next(each for each in others if each != others[-1])  # Besides who sends it.
     whole = replace(_LOGS, state=FileState.COMPLETE, done_bytes=0)
     theirs = [
         _FILM,
         replace(_FILM, name="pier-by-night.mp4", state=FileState.PAUSED, rate=0),
-        replace(whole, name="map.zip", state=FileState.OFFERED),
+        replace(whole, name="map.zip", state=FileState.OFFERED, thrown_away_bytes=5 * MIB),
         replace(whole, name="chart.pdf", held_whole_by=(holder,)),
     ]
     sending = replace(_FILM, name="calibration.zip", is_upload=True, done_bytes=30 * MIB)
-    return _files(window, theirs, sending)
+    mine = replace(_FILM, name="pier.mov", state=FileState.COMPLETE, rate=0, is_upload=True)
+    fetch = FetchView(peers=1, done_bytes=34 * MIB, rate=3 * MIB)
+    return _files(window, theirs, [sending, replace(mine, fetch=fetch)])
 
 
 def files_that_wait(window: MainWindow) -> list[MessageView]:
@@ -111,7 +113,7 @@ def files_that_wait(window: MainWindow) -> list[MessageView]:
     ]
     mine = replace(_FILM, name="calibration.zip", state=FileState.COMPLETE, rate=0)
     kept_by_nobody = FileProblem(fault=FileFault.NOBODY_KEEPS_IT)
-    return _files(window, theirs, replace(mine, is_upload=True, problem=kept_by_nobody))
+    return _files(window, theirs, [replace(mine, is_upload=True, problem=kept_by_nobody)])
 
 
 def answers(window: MainWindow) -> list[MessageView]:
