@@ -19,7 +19,7 @@ from engine.core.sds.config import FloodLimits
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.log_table import LogTable
 from engine.crypto.sealed import content_topic_of
-from engine.events import EngineEvent
+from engine.events import EngineEvent, MessageAdded, MessageKind
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.database import open_readonly
@@ -183,6 +183,19 @@ class Person:
                 one.pass_time(conversation_id, 1_000)
             await asyncio.wait([found], timeout=0.02)
         return found.result()
+
+    async def join(self, founder: "Person", group: ConversationId) -> None:
+        """By a link, and until what was said before is here, which members send by and by."""
+        await self.engine.groups.join(await founder.engine.groups.make_invite_link(group))
+        await self.until_in_time(
+            lambda event: (
+                isinstance(event, MessageAdded)
+                and event.message.conversation_id == group
+                and event.message.kind is MessageKind.CREATED
+            ),
+            group,
+            founder,
+        )
 
     async def until_counted(self, name: str, count: int) -> None:
         """A counter tells nobody: look again at every turn of the loop."""

@@ -53,7 +53,7 @@ async def talk(
     if request.param == "pair":
         return alice, bob, await friends(alice, bob)
     group = await alice.engine.groups.create("Friends")
-    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await bob.join(alice, group)
     return alice, bob, group
 
 

@@ -51,7 +51,7 @@ def has_members(count: int) -> Callable[[EngineEvent], bool]:
 async def pair(person: MakePerson) -> tuple[Person, Person, ConversationId]:
     alice, bob = await person("Alice"), await person("Bob")
     group = await alice.engine.groups.create("Tide Gauge")
-    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await bob.join(alice, group)
     await alice.until(has_members(2))
     await bob.until(has_members(2))
     return alice, bob, group
@@ -153,7 +153,7 @@ async def test_a_mute_that_goes_on_survives_a_restart_and_one_that_is_over_rings
     bob = await person("Bob")
     (after,) = await bob.engine.conversations()
     assert (after.muted, after.muted_until_ms) == (True, before.muted_until_ms)
-    bob.passed_ms = 3_600_000  # Nobody has looked at the time since.
+    bob.passed_ms = alice.passed_ms + 3_600_000  # Nobody has looked at the time since.
     await alice.engine.timeline.send_text(group, "late enough")
     shown = await bob.until(shows("late enough"))
     assert isinstance(shown, MessageAdded)

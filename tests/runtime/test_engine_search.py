@@ -50,7 +50,7 @@ async def texts(person: Person, words: str, **filters: Unpack[Filters]) -> list[
 async def talk(person: MakePerson) -> tuple[Person, Person, ConversationId]:
     alice, bob = await person("Alice"), await person("Bob")
     group = await alice.engine.groups.create("Friends")
-    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await bob.join(alice, group)
     return alice, bob, group
 
 
