@@ -127,6 +127,9 @@ def one_way(event: "DataFrame", message: "DataFrame") -> "DataFrame":
         "channel", "mid", F.col("participant").alias("receiver"), F.col("at_ms").alias("got_ms")
     )
     total = received.count()
+    if not total:
+        nobody = F.col("receiver").alias("sender"), "receiver", F.col("got_ms").alias("least_ms")
+        return received.select(*nobody)
     every = max(1, total // MOST_SAMPLES)
     sent = event.where("kind = 'sent' AND mid IS NOT NULL AND channel IS NOT NULL").select(
         "channel", "mid", F.col("participant").alias("sender"), F.col("at_ms").alias("sent_ms")

@@ -5,7 +5,7 @@ one participant that cannot both be true, nobody can say which is right; then ne
 What is left out is kept with its reason, for ``pipeline.coverage`` and the quarantine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
@@ -16,11 +16,51 @@ from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Table
 from pipeline import coverage, silver
 from pipeline.coverage import BEGINNINGS, CLASH, OTHER_KEY, OVERLAP, WHOSE
 from pipeline.persisted import if_any
+from pipeline.session import for_few_rows
 
 OVERLAP_MS: Final = 5_000
 """A clock may be put right between two files by that much."""
 KNOWS_BEFORE: Final = 3
 """The contract's version since which a log tells in every form which one it continues."""
+
+
+class Once:
+    """Rows of which some may have been read several times, as they are in several exports.
+
+    Logs that hold nothing twice, as nearly all do, need not be shuffled for it.
+    """
+
+    def __init__(
+        self,
+        rows: DataFrame,
+        summed: Callable[[DataFrame], DataFrame],
+        key: Sequence[str],
+        within: Sequence[str],
+    ) -> None:
+        """``summed``: by blocks of a number; ``key``: of a row, ``within``: of such a number."""
+        self.rows = rows
+        """Each once."""
+        self.summed = summed(rows).persist()
+        repeats = if_any(silver.told_again(self.summed, *within))
+        self.kept = [self.summed, repeats]
+        self.several = rows.join(F.broadcast(repeats), "log_id", "left_semi")
+        """All of those logs that hold some twice, as they were read."""
+        if not repeats.isEmpty():
+            once = self.several.dropDuplicates(["log_id", *key])
+            others = F.broadcast(repeats), "log_id", "left_anti"
+            self.rows = rows.join(*others).unionByName(once)
+            self.summed = self.summed.join(*others).unionByName(summed(once)).persist()
+            self.kept.append(self.summed)
+
+
+def events_once(rows: DataFrame) -> Once:
+    return Once(rows, coverage.heard, ["seq"], [])
+
+
+def snapshots_once(rows: DataFrame) -> Once:
+    """One log may tell of several, exported at different times."""
+    shot = ["segment", "channel", "snapshot_ms"]
+    return Once(rows, silver.shown, [*shot, "position", "mid"], shot)
 
 
 class Comparable:
@@ -29,47 +69,51 @@ class Comparable:
     It depends on no other logs, but for the key.  Small tables are kept until ``release``.
     """
 
-    def __init__(
-        self,
-        log: DataFrame,
-        event: DataFrame,
-        snapshot: DataFrame,
-        *,
-        told_twice: DataFrame,
-        key: str | None,
-    ) -> None:
-        """``event``, ``snapshot``: each row once, with its ``file``.  ``key``: ``main_key``.
-
-        ``told_twice``: all events as they were read of logs that were read more than once.
-        """
+    def __init__(self, log: DataFrame, event: Once, shot: Once, key: str | None) -> None:
+        """``event``, ``shot``: of events, and of snapshots; ``key``: ``main_key``."""
         self._key = key
+        spark = log.sparkSession
         is_under_key = F.col("key_id") == F.lit(key)
-        under_key = snapshot.where(is_under_key)
-        self._newest = silver.newest_snapshots(under_key).persist()
-        self._order = silver.taken(under_key, self._newest)
-        self._irregular = if_any(silver.irregular(self._order))
+        shown = shot.summed.where(is_under_key)
+        self._heard = event.summed.where(is_under_key)
+        with for_few_rows(spark):
+            self._newest = silver.newest_snapshots(shown).persist()
+            older = if_any(silver.older_snapshots(shown, self._newest))
+            self._taken = shown.join(F.broadcast(older), [*WHOSE, *silver.SNAPSHOT], "left_anti")
+            self._irregular = if_any(silver.irregular(self._taken))
+        self._order = silver.taken(shot.rows.where(is_under_key), older)
         self._clashing = if_any(silver.clashing(self._order, self._irregular))
-        of_key = event.where(is_under_key)
-        self._part = coverage.parts(of_key, self._newest, log.where(is_under_key)).persist()
-        other = event.where(~is_under_key & F.col("channel").isNotNull())
-        self.odd = not_comparable(
-            self._part, odd_logs(log, told_twice), self._clashing, other.select(*WHOSE)
-        ).persist()
-        """channel, participant, problem: who does not take part, and why."""
+        odd_log = if_any(odd_logs(log, event.several))
+        other = event.summed.where(~is_under_key & F.col("channel").isNotNull()).select(*WHOSE)
+        with for_few_rows(spark):
+            part = coverage.parts(self._heard, self._newest, log.where(is_under_key))
+            self._part = part.persist()
+            self.odd = if_any(not_comparable(self._part, odd_log, self._clashing, other))
+            """channel, participant, problem: who does not take part, and why."""
         self._left_out = None if self.odd.isEmpty() else self.odd
-        self._kept = [self._newest, self._irregular, self._clashing, self._part, self.odd]
+        self._kept = [self._newest, older, self._irregular, self._clashing, odd_log, self._part]
+        self._kept += [self.odd, *event.kept, *shot.kept]
 
     def only(self, rows: DataFrame) -> DataFrame:
         """The rows of logs that take part."""
         return taking_part(rows, self._key, self._left_out)
 
-    def entries(self, event: DataFrame) -> DataFrame:
-        order, newest, irregular = (
-            _but(rows, self._left_out) for rows in (self._order, self._newest, self._irregular)
+    def events(self) -> int:
+        """How many events there are of logs that take part."""
+        return _sum_of_rows(self.only(self._heard))
+
+    def entries(self, event: DataFrame) -> tuple[DataFrame, int]:
+        """The final logs, and how many entries stand in them as they were read."""
+        order, heard, shown, irregular = (
+            _but(rows, self._left_out)
+            for rows in (self._order, self._heard, self._taken, self._irregular)
         )
-        later = if_any(silver.delivered_later(F.broadcast(newest), event))
-        self._kept.append(later)
-        return silver.entries(order, irregular, later)
+        with for_few_rows(event.sparkSession):
+            unfinished = if_any(silver.unfinished(self._newest, heard))
+        later = if_any(silver.delivered_later(event, unfinished))
+        self._kept += [unfinished, later]
+        made = later.select(*WHOSE).union(irregular).distinct()
+        return silver.entries(order, made, later), _sum_of_rows(_but(shown, made))
 
     def seen(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
         """``coverage.seen`` of these."""
@@ -107,6 +151,12 @@ class Comparable:
             kept.unpersist()
 
 
+def _sum_of_rows(summed: DataFrame) -> int:
+    with for_few_rows(summed.sparkSession):
+        (found,) = summed.agg(F.sum("rows")).collect()
+    return int(found[0] or 0)
+
+
 def taking_part(rows: DataFrame, key: str | None, odd: DataFrame | None) -> DataFrame:
     """The rows of logs under that key, but for those of ``odd`` (none: nobody's is)."""
     return _but(rows.where(F.col("key_id") == F.lit(key)), odd)
@@ -132,8 +182,7 @@ def odd_logs(log: DataFrame, told_twice: DataFrame) -> DataFrame:
     owners = log.groupBy("log_id").count().where("count > 1").select("log_id")
     told = [F.col(name) for name in DELIVERY_EVENT.names if name != "schema_version"]
     twice = (
-        silver.good(told_twice)
-        .groupBy("log_id", "seq")
+        told_twice.groupBy("log_id", "seq")
         .agg(F.min(F.xxhash64(*told)).alias("one"), F.max(F.xxhash64(*told)).alias("other"))
         .where("one <> other")
         .select("log_id")

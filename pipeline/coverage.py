@@ -8,6 +8,7 @@ only limit what its silence means: what it had no way of telling was not observe
 missing.  Pure functions of DataFrames, one row for each log or participant in most of them.
 """
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -39,31 +40,61 @@ ENDS_EARLY: Final = "ends early"
 """Messages were sent after its last row."""
 NOT_COMPARABLE: Final = (OTHER_KEY, CLASH, OVERLAP, BEGINNINGS)
 MOST_SLACK_MS: Final = 86_400_000
+BLOCK: Final = 32
+"""Numbers are summed up by so many: a bit for each tells whether one is there twice."""
 
 
 # --- logs -----------------------------------------------------------------------------------------
 
 
-def logs(event: DataFrame) -> DataFrame:
-    """Of every event once: whose each log is, how far it goes, and what its recorder left out.
+def heard(event: DataFrame) -> DataFrame:
+    """Of every event, what each file tells of each log and channel, by blocks of ``seq``.
 
-    For the last of texts Spark sorts all rows, so that is asked of one row for each file.
+    The one pass over all events; what follows is asked of its few rows.
     """
-    whose = ("log_id", "participant", "key_id", "app_version", "network")
     is_gap = F.col("kind") == Kind.GAP.value
-    by_file = event.groupBy(*whose, "previous_log_id", "file").agg(
+    is_delivered = F.col("kind") == Kind.DELIVERED.value
+    is_snapshot = F.col("kind") == Kind.SNAPSHOT.value
+    whose = ("log_id", "participant", "key_id", "app_version", "network", "previous_log_id")
+    return event.groupBy(*whose, "file", "channel", block_of("seq").alias("block")).agg(
         F.max("schema_version").alias("schema_version"),
+        F.count(F.lit(1)).alias("rows"),
+        marks_of("seq").alias("marks"),
         F.min("seq").alias("first_seq"),
         F.max("seq").alias("last_seq"),
-        F.count(F.lit(1)).alias("rows"),
         F.min("at_ms").alias("from_ms"),
         F.max("at_ms").alias("until_ms"),
         F.count_if(is_gap).alias("gaps"),
         F.try_sum(F.when(is_gap, F.col("amount"))).alias("dropped"),
         F.max(F.when(is_gap, F.col("seq"))).alias("last_gap_seq"),
         F.max(F.when(is_gap, F.col("at_ms"))).alias("last_gap_ms"),
+        F.count_if(is_delivered).alias("delivered"),
+        F.max(F.when(is_delivered, F.col("position"))).alias("highest"),
+        F.max(F.when(is_snapshot, F.col("seq"))).alias("snapshot_seq"),
+        F.max(F.when(is_delivery(), F.col("seq"))).alias("last_delivered_seq"),
+        F.max(F.when(is_delivery(), F.col("at_ms"))).alias("last_delivered_ms"),
     )
-    return by_file.groupBy(*whose).agg(
+
+
+def block_of(number: str) -> Column:
+    return F.expr(f"{number} div {BLOCK}")
+
+
+def marks_of(number: str) -> Column:
+    """A bit for each number of a block that is there."""
+    return F.bit_or(F.expr(f"cast(1 AS bigint) << cast({number} % {BLOCK} AS int)"))
+
+
+def is_delivery() -> Column:
+    """Of an event: a message came into the log."""
+    there = (F.col(name).isNotNull() for name in ("channel", "mid", "lamport"))
+    return reduce(Column.__and__, there, F.col("kind") == Kind.DELIVERED.value)
+
+
+def logs(heard: DataFrame) -> DataFrame:
+    """Whose each log is, how far it goes, and what its recorder left out."""
+    whose = ("log_id", "participant", "key_id", "app_version", "network")
+    return heard.groupBy(*whose).agg(
         F.max("schema_version").alias("schema_version"),
         F.max("previous_log_id").alias("previous_log_id"),
         F.min("first_seq").alias("first_seq"),
@@ -79,19 +110,19 @@ def logs(event: DataFrame) -> DataFrame:
     )
 
 
-def parts(event: DataFrame, newest: DataFrame, log: DataFrame) -> DataFrame:
+def parts(heard: DataFrame, newest: DataFrame, log: DataFrame) -> DataFrame:
     """channel, log_id and what the log tells of that channel; with the columns of ``log``.
 
-    ``event``: every event once; ``newest``: the snapshots that count.
+    ``newest``: the snapshots that count.
     """
-    told = event.where("channel IS NOT NULL")
-    is_delivered = F.col("kind") == Kind.DELIVERED.value
-    found = told.groupBy("channel", "log_id").agg(
-        F.count_if(is_delivered).alias("delivered"),
-        F.max(F.when(is_delivered, F.col("position"))).alias("highest"),
-        F.max(F.when(F.col("kind") == Kind.SNAPSHOT.value, F.col("seq"))).alias("snapshot_seq"),
-        F.min("at_ms").alias("part_from_ms"),
-        F.max("at_ms").alias("part_until_ms"),
+    found = (
+        heard.where("channel IS NOT NULL")
+        .groupBy("channel", "log_id")
+        .agg(
+            F.sum("delivered").alias("delivered"),
+            F.max("highest").alias("highest"),
+            F.max("snapshot_seq").alias("snapshot_seq"),
+        )
     )
     shot = newest.select("channel", "log_id", F.col("snapshot_ms").alias("shot_ms")).distinct()
     return found.join(shot, ["channel", "log_id"], "full").join(log, "log_id")

@@ -234,6 +234,19 @@ class Run:
         told = self.directory.adopt(part, schema, rows, self._head.tables.get(name))
         self._keep(name, told)
 
+    def replace_by_all_of(self, of: str, count: int, name: str, rows: DataFrame) -> bool:
+        """``rows`` are ``count`` of the table ``of``; if that is all, nothing need be written.
+
+        False, and nothing is done, if it is not, or if tables of this format share no files.
+        """
+        told = self._head.tables.get(of)
+        if told is None or self.directory is None or self._kind != parquet.NAME:
+            return False
+        if parquet.rows_of(told) != count:
+            return False
+        self._keep(name, self.directory.shared(of, told, rows.schema, self.id))
+        return True
+
     def replace(self, name: str, rows: DataFrame, part: Part | None = None) -> int:
         """Of everything, or of the rows of some keys; how many new ones there are."""
         before = self._head.tables.get(name)

@@ -27,13 +27,13 @@ from engine.delivery.contract import (
 )
 from pipeline import bronze as bronze_stage
 from pipeline import coverage, silver
+from pipeline.audit.cells import MOST_BROADCAST
 from pipeline.clock import clocks
-from pipeline.comparable import Comparable, main_key, taking_part
+from pipeline.comparable import Comparable, events_once, main_key, snapshots_once, taking_part
 from pipeline.lake import SEGMENT, Lake, Run
 from pipeline.persisted import if_any
-from pipeline.sources.files import LOG
+from pipeline.session import for_few_rows
 from pipeline.tables import RUN, Json, Part
-from pipeline.tables.parquet import nothing
 
 SHOWN: Final = 20
 MOST_TOUCHED: Final = 500
@@ -207,34 +207,25 @@ def write_silver(spark: SparkSession, run: Run, touched: Touched | None) -> str 
 def _write_own(spark: SparkSession, run: Run, keys: Keys | None) -> str | None:
     """What depends on the logs of one participant alone."""
     rows = {table: _among(run.bronze(table), "file", keys) for table in TABLES}
-    told_again, shot_again = _repeats(spark, run, rows)
-    told_event = silver.events(rows[DELIVERY_EVENT], told_again)
-    log = _keep(run, "log", coverage.logs(told_event).coalesce(1), "log_id", keys)
-    told_order = silver.snapshots(rows[LOG_SNAPSHOT], shot_again)
-    told_twice = rows[DELIVERY_EVENT].join(F.broadcast(told_again), "log_id", "left_semi")
-    key = main_key(run.table("silver/log"))
-    gate = Comparable(log, told_event, told_order, told_twice=told_twice, key=key)
-    _keep(run, "odd", gate.odd.coalesce(1), "participant", keys)
-    event = _keep(run, "event", gate.only(told_event).drop("file"), "log_id", keys)
-    _keep(run, "entry", gate.entries(event), "participant", keys)
-    _keep(run, "seen", gate.seen(rows).coalesce(1), "participant", keys)
+    events, shots = silver.events(rows[DELIVERY_EVENT]), silver.good(rows[LOG_SNAPSHOT])
+    told, shot = events_once(events), snapshots_once(shots)
+    with for_few_rows(spark):
+        log = _keep(run, "log", coverage.logs(told.summed).coalesce(1), "log_id", keys)
+        key = main_key(run.table("silver/log"))
+    gate = Comparable(log, told, shot, key)
+    with for_few_rows(spark):
+        _keep(run, "odd", gate.odd.coalesce(1), "participant", keys)
+    of_events, of_shots = (f"bronze/{table.name}" for table in (DELIVERY_EVENT, LOG_SNAPSHOT))
+    ours = gate.only(told.rows).drop("file")
+    event = _keep_or_share(run, of_events, gate.events(), "event", ours, "log_id", keys)
+    entry, as_read = gate.entries(event)
+    _keep_or_share(run, of_shots, as_read, "entry", entry, "participant", keys)
     refused = bronze_stage.quarantine({table.name: found for table, found in rows.items()})
-    _keep(run, "quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file", keys)
+    with for_few_rows(spark):
+        _keep(run, "seen", gate.seen(rows).coalesce(1), "participant", keys)
+        _keep(run, "quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file", keys)
     gate.release()
-    for kept in (told_again, shot_again):
-        kept.unpersist()
     return key
-
-
-def _repeats(
-    spark: SparkSession, run: Run, rows: Mapping[Table, DataFrame]
-) -> tuple[DataFrame, DataFrame]:
-    """Logs of which events, and of which snapshots, were read more than once."""
-    events = silver.repeated_events(rows[DELIVERY_EVENT])
-    shots = silver.repeated_snapshots(rows[LOG_SNAPSHOT])
-    if not _has_repeats(run):
-        return nothing(spark, events.schema), nothing(spark, shots.schema)
-    return if_any(events), if_any(shots)
 
 
 def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str | None) -> None:
@@ -254,23 +245,31 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
     stays = coverage.stays(told(MEMBERSHIP), clock).coalesce(1)
     stay = _keep(run, "stay", stays, "channel", keys)
     seen = coverage.corrected(there("seen", "participant"), clock)
-    alike = silver.told_alike(message).persist()
-    known = silver.known_messages(entry, alike, clock).persist()
-    doubtful = if_any(silver.told_of_by_others(known))
-    various = if_any(silver.told_variously(known))
+    told_of = silver.told_of(entry, message).persist()
+    several = if_any(told_of.where("NOT is_plain").select(*silver.MID))
+    chosen = F.broadcast(several) if several.count() <= MOST_BROADCAST else several
+    alike = if_any(silver.told_alike(message.join(chosen, [*silver.MID], "left_semi")))
+    holding = entry.join(chosen, [*silver.MID], "left_semi")
+    others = if_any(silver.known_messages(holding, alike, clock))
+    doubtful = if_any(silver.told_of_by_others(others))
+    various = if_any(silver.told_variously(others))
+    known = silver.plain_messages(message, told_of, clock).unionByName(others)
     vouched = silver.vouched(known, doubtful, entry, seen, stay)
     placed = _keep(run, "message", silver.messages(vouched, various), "channel", keys)
-    differing = if_any(silver.differing(alike))
     wrong = if_any(silver.wrong_mids(placed))
+    misnamed = message.join(wrong, ["channel", "message_id"], "left_semi")
+    differing = if_any(silver.differing(alike.union(silver.told_alike(misnamed))))
     conflict = silver.conflicts(entry, message, differing, wrong)
     _keep(run, "conflict", conflict.coalesce(1), "channel", keys)
-    for kept in (alike, known, doubtful, various, differing, wrong):
+    for kept in (told_of, several, alike, others, doubtful, various, differing, wrong):
         kept.unpersist()
-    late = coverage.sent_after_the_end(placed, entry, seen, stay)
+    late = if_any(coverage.sent_after_the_end(placed, entry, seen, stay))
     log = there("log", "log_id").where(F.col("key_id") == F.lit(key))
-    covered = coverage.coverage(seen, stay, odd, log, late).coalesce(1)
-    cover = _keep(run, "coverage", covered, "channel", keys)
-    _keep(run, "member", silver.members(cover, stay).coalesce(1), "channel", keys)
+    with for_few_rows(spark):
+        covered = coverage.coverage(seen, stay, odd, log, late).coalesce(1)
+        cover = _keep(run, "coverage", covered, "channel", keys)
+        _keep(run, "member", silver.members(cover, stay).coalesce(1), "channel", keys)
+    late.unpersist()
 
 
 def _keep(run: Run, name: str, table: DataFrame, by: str, keys: Keys | None) -> DataFrame:
@@ -280,20 +279,25 @@ def _keep(run: Run, name: str, table: DataFrame, by: str, keys: Keys | None) -> 
     return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
 
 
+def _keep_or_share(  # noqa: PLR0913, PLR0917 -- as ``_keep``, and what it may be a part of
+    run: Run, of: str, count: int, name: str, table: DataFrame, by: str, keys: Keys | None
+) -> DataFrame:
+    """Not written again, if all that was read is in it: so many rows of ``of``."""
+    if keys is None and run.replace_by_all_of(of, count, f"silver/{name}", table):
+        return run.table(f"silver/{name}").drop(RUN)
+    return _keep(run, name, table, by, keys)
+
+
 def _among(table: DataFrame, by: str, keys: Keys | None) -> DataFrame:
     return table if keys is None else table.where(F.col(by).isin(list(getattr(keys, by))))
 
 
 def _as_last_read(table: DataFrame) -> DataFrame:
     """Of a file that was read again, because its log has grown, what it says now."""
-    newest = table.groupBy("log_id", "file").agg(F.max(SEGMENT).alias(SEGMENT))
-    return table.join(F.broadcast(newest), ["log_id", "file", SEGMENT], "left_semi")
-
-
-def _has_repeats(run: Run) -> bool:
-    """Whether rows may have come by two ways."""
-    files = _mapping(run.facts.get("bronze")).get("files")
-    return any(_mapping(file).get("kind") != LOG for file in _mapping(files).values())
+    read = table.select("log_id", "file", SEGMENT).distinct()
+    newest = read.groupBy("log_id", "file").agg(F.max(SEGMENT).alias(SEGMENT))
+    older = if_any(read.join(newest, ["log_id", "file", SEGMENT], "left_anti"))
+    return table.join(F.broadcast(older), ["log_id", "file", SEGMENT], "left_anti")
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

@@ -68,12 +68,15 @@ _LOCAL_ONLY: Final[Mapping[str, str]] = {
 }
 _SMALL: Final = "spark.causerie.smallInput"
 _HERE: Final = "spark.causerie.here"
-_SMALL_INPUT: Final[Mapping[str, str]] = {
-    _SMALL: "true",
+_FEW_ROWS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+}
+_SMALL_INPUT: Final[Mapping[str, str]] = {
+    **_FEW_ROWS,
+    _SMALL: "true",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.lightweightPlanChangeValidation": "false",
@@ -158,6 +161,23 @@ def _options_here(settings: SessionSettings, asked: Mapping[str, str]) -> dict[s
 def is_small(spark: SparkSession) -> bool:
     """Whether that session was opened for little input in this process."""
     return spark.conf.get(_SMALL, "false") == "true"
+
+
+@contextmanager
+def for_few_rows(spark: SparkSession) -> Iterator[None]:
+    """What is planned meanwhile is not compiled, which takes longer than to look at few rows.
+
+    Plans of what was persisted before stay as they are.
+    """
+    asked = {} if is_here(spark) else _FEW_ROWS
+    before = {name: spark.conf.get(name) or "" for name in asked}
+    try:
+        for name, value in asked.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def is_here(spark: SparkSession) -> bool:

@@ -14,21 +14,19 @@ vouches (null); of another nobody can say who is right (``minority``).  Such a m
 ``place`` among all but no ``position`` in the canonical log.
 """
 
-from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine.delivery.contract import DELIVERY_EVENT, STORE_MESSAGE, Kind
-from pipeline.clock import moment
-from pipeline.coverage import WHOSE, is_during
+from engine.delivery.contract import DELIVERY_EVENT, STORE_MESSAGE
+from pipeline.coverage import WHOSE, block_of, is_delivery, is_during, marks_of
 
+MID: Final = ("channel", "mid")
 ID_KEY: Final = ("channel", "mid", "lamport", "message_id")
-_EVENT: Final = ("seq",)
-_SHOT: Final = ("segment", "channel", "position", "snapshot_ms", "mid")
-"""Within a log."""
+SNAPSHOT: Final = ("snapshot_ms", "segment", "log_id")
+"""Of a participant in a channel; the greatest is the newest."""
 CONFLICT: Final = ("channel", "mid", "message_id", "reason", "participant")
 _VOTED_ON: Final = ("channel", "message_id", "reason")
 SENDER: Final = "sender"
@@ -40,45 +38,27 @@ def good(bronze: DataFrame) -> DataFrame:
     return bronze.where(F.col("problem").isNull())
 
 
-def repeated_events(bronze: DataFrame) -> DataFrame:
-    """log_id: of logs with an event that was read twice, as they are in several exports."""
-    return _repeated(bronze, _EVENT)
+def events(bronze: DataFrame) -> DataFrame:
+    return good(bronze).select("file", *DELIVERY_EVENT.names)
 
 
-def events(bronze: DataFrame, repeats: DataFrame) -> DataFrame:
-    """Every event once.  ``repeats``: ``repeated_events``."""
-    rows = good(bronze).select(
-        "file",
-        *DELIVERY_EVENT.names,
-        F.to_date(moment(F.col("at_ms"))).alias("day"),
+def shown(snapshot: DataFrame) -> DataFrame:
+    """What each file tells of each snapshot, by blocks of positions: rows, top, marks."""
+    return snapshot.groupBy(
+        *WHOSE, "key_id", *SNAPSHOT, "file", block_of("position").alias("block")
+    ).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.max("position").alias("top"),
+        marks_of("position").alias("marks"),
     )
-    return _each_once(rows, _EVENT, repeats)
 
 
-def repeated_snapshots(bronze: DataFrame) -> DataFrame:
-    """log_id: of logs with a row of a snapshot that was read twice."""
-    return _repeated(bronze, _SHOT)
-
-
-def snapshots(bronze: DataFrame, repeats: DataFrame) -> DataFrame:
-    """Rows of snapshots, each once: one log may tell of several, exported at different times.
-
-    ``repeats``: ``repeated_snapshots``.
-    """
-    return _each_once(bronze, _SHOT, repeats)
-
-
-def _repeated(bronze: DataFrame, key: Sequence[str]) -> DataFrame:
-    """By a hash, which is less to shuffle; if two only share that, nothing is lost."""
-    told = good(bronze).groupBy("log_id", F.xxhash64(*key).alias("key")).count()
-    return told.where("count > 1").select("log_id").distinct()
-
-
-def _each_once(rows: DataFrame, key: Sequence[str], repeats: DataFrame) -> DataFrame:
-    """Logs that hold nothing twice, as nearly all do, need not be shuffled for it."""
-    some = F.broadcast(repeats)
-    twice = rows.join(some, "log_id", "left_semi").dropDuplicates(["log_id", *key])
-    return rows.join(some, "log_id", "left_anti").unionByName(twice)
+def told_again(summed: DataFrame, *within: str) -> DataFrame:
+    """log_id: of logs with more rows than numbers in a block, as they are in several exports."""
+    blocks = summed.groupBy("log_id", *within, "block").agg(
+        F.sum("rows").alias("rows"), F.bit_or("marks").alias("marks")
+    )
+    return blocks.where(F.col("rows") > F.bit_count("marks")).select("log_id").distinct()
 
 
 def store_messages(bronze: DataFrame) -> DataFrame:
@@ -89,23 +69,22 @@ def store_messages(bronze: DataFrame) -> DataFrame:
 # --- the final log of each participant ------------------------------------------------------------
 
 
-def newest_snapshots(snapshot: DataFrame) -> DataFrame:
+def newest_snapshots(shown: DataFrame) -> DataFrame:
     """channel, participant, snapshot_ms, segment, log_id: which one counts."""
-    newest = (
-        good(snapshot)
-        .groupBy("channel", "participant")
-        .agg(F.max(F.struct("snapshot_ms", "segment", "log_id")).alias("newest"))
-    )
-    return newest.select("channel", "participant", "newest.*")
+    newest = shown.groupBy(*WHOSE).agg(F.max(F.struct(*SNAPSHOT)).alias("newest"))
+    return newest.select(*WHOSE, "newest.*")
 
 
-def taken(snapshot: DataFrame, newest: DataFrame) -> DataFrame:
+def older_snapshots(shown: DataFrame, newest: DataFrame) -> DataFrame:
+    """Those that do not count."""
+    key = [*WHOSE, *SNAPSHOT]
+    return shown.join(newest, key, "left_anti").select(*key).distinct()
+
+
+def taken(snapshot: DataFrame, older: DataFrame) -> DataFrame:
     """The rows of the snapshots that count."""
-    key = ["channel", "participant", "snapshot_ms", "segment", "log_id"]
-    return (
-        good(snapshot)
-        .join(F.broadcast(newest), key)
-        .select("channel", "participant", "position", "lamport", "mid", "message_id", "file")
+    return snapshot.join(F.broadcast(older), [*WHOSE, *SNAPSHOT], "left_anti").select(
+        *WHOSE, "position", "lamport", "mid", "message_id", "file"
     )
 
 
@@ -127,73 +106,72 @@ def clashing(order: DataFrame, irregular: DataFrame) -> DataFrame:
     )
 
 
-def entries(order: DataFrame, irregular: DataFrame, later: DataFrame) -> DataFrame:
+def entries(order: DataFrame, made: DataFrame, later: DataFrame) -> DataFrame:
     """channel, participant, position, lamport, mid, message_id: positions 0, 1, 2 and so on.
 
     Almost always a snapshot as it is.  Where there is none, or messages were delivered after it
-    (the process was killed), or its positions have holes, the log is put together.
+    (the process was killed), or its positions have holes, the log is put together: ``made``.
     """
     taken = order.drop("file")
-    unfinished = later.select(*WHOSE).union(irregular).distinct()
-    marked = F.broadcast(unfinished)
-    rest = taken.join(marked, [*WHOSE], "left_semi")
-    return taken.join(marked, [*WHOSE], "left_anti").unionByName(_put_together(rest, later))
+    rest = taken.join(F.broadcast(made), [*WHOSE], "left_semi")
+    whole = taken.join(F.broadcast(made), [*WHOSE], "left_anti")
+    return whole.unionByName(_put_together(rest, later))
 
 
-def delivered_later(newest: DataFrame, event: DataFrame) -> DataFrame:
-    """channel, participant, lamport, mid, message_id: what was delivered after the snapshot.
+def unfinished(newest: DataFrame, heard: DataFrame) -> DataFrame:
+    """channel, participant, log_id: logs with something that was delivered after the snapshot.
 
-    In the same log that is told by ``seq``, in others by the clock.
+    After ``after_seq`` in the same log, after ``after_ms`` by the clock in others; without a
+    snapshot both are null.  ``heard``: ``coverage.heard``.
     """
-    marks = (
-        event.where(F.col("kind") == Kind.SNAPSHOT.value)
-        .groupBy("channel", "log_id")
-        .agg(F.max("seq").alias("snapshot_seq"))
+    marks = heard.groupBy("channel", F.col("log_id").alias("shot_log")).agg(
+        F.max("snapshot_seq").alias("shot_seq")
     )
-    cut = newest.join(marks, ["channel", "log_id"], "left").select(
-        "channel",
-        "participant",
-        "snapshot_ms",
-        F.col("log_id").alias("snapshot_log"),
-        "snapshot_seq",
+    shot = newest.select(
+        *WHOSE, F.col("snapshot_ms").alias("after_ms"), F.col("log_id").alias("shot_log")
+    ).join(marks, ["channel", "shot_log"], "left")
+    delivered = (
+        heard.where("last_delivered_seq IS NOT NULL")
+        .groupBy(*WHOSE, "log_id")
+        .agg(F.max("last_delivered_seq").alias("seq"), F.max("last_delivered_ms").alias("at_ms"))
     )
-    is_later = (
-        F.when(F.col("snapshot_ms").isNull(), F.lit(True))
-        .when(
-            (F.col("log_id") == F.col("snapshot_log")) & F.col("snapshot_seq").isNotNull(),
-            F.col("seq") > F.col("snapshot_seq"),
-        )
-        .otherwise(F.col("at_ms") > F.col("snapshot_ms"))
-    )
-    delivered = event.where(
-        (F.col("kind") == Kind.DELIVERED.value)
-        & F.col("channel").isNotNull()
-        & F.col("mid").isNotNull()
-        & F.col("lamport").isNotNull()
-    )
+    is_same = F.col("log_id") == F.col("shot_log")
     return (
-        delivered.join(F.broadcast(cut), ["channel", "participant"], "left")
-        .where(is_later)
-        .select("channel", "participant", "lamport", "mid", "message_id")
+        delivered.join(shot, [*WHOSE], "left")
+        .withColumn("after_seq", F.when(is_same, F.col("shot_seq")))
+        .where(_is_later())
+        .select(*WHOSE, "log_id", "after_seq", "after_ms")
+    )
+
+
+def delivered_later(event: DataFrame, unfinished: DataFrame) -> DataFrame:
+    """channel, participant, lamport, mid, message_id: what was delivered after the snapshot."""
+    return (
+        event.where(is_delivery())
+        .join(F.broadcast(unfinished), [*WHOSE, "log_id"])
+        .where(_is_later())
+        .select(*WHOSE, "lamport", "mid", "message_id")
         .distinct()
     )
 
 
-def irregular(taken: DataFrame) -> DataFrame:
-    """Whose positions are not 0 to n - 1: count, sum and sum of squares tell."""
-    n, top = F.col("n"), F.col("top")
-    sums = taken.groupBy("channel", "participant").agg(
-        F.count(F.lit(1)).alias("n"),
-        F.max("position").alias("top"),
-        F.try_sum("position").alias("s1"),
-        F.sum(F.col("position").cast("double") * F.col("position")).alias("s2"),
+def _is_later() -> Column:
+    after_clock = F.coalesce(F.col("at_ms") > F.col("after_ms"), F.lit(True))
+    return F.coalesce(F.col("seq") > F.col("after_seq"), after_clock)
+
+
+def irregular(shown: DataFrame) -> DataFrame:
+    """Whose positions are not 0 to n - 1, each once.  ``shown``: of the snapshots that count."""
+    blocks = shown.groupBy(*WHOSE, "block").agg(
+        F.sum("rows").alias("rows"), F.max("top").alias("top"), F.bit_or("marks").alias("marks")
     )
-    squares = n.cast("double") * (n - 1) * (2 * n - 1) / 6
-    return sums.where(
-        (top != n - 1)
-        | ~F.coalesce(F.try_add("s1", "s1") == n * (n - 1), F.lit(False))
-        | (F.abs(F.col("s2") - squares) > 1e-9 * squares)
-    ).select("channel", "participant")
+    whole = blocks.groupBy(*WHOSE).agg(
+        F.sum("rows").alias("rows"),
+        F.max("top").alias("top"),
+        F.sum(F.bit_count("marks")).alias("positions"),
+    )
+    rows = F.col("rows")
+    return whole.where((F.col("top") != rows - 1) | (F.col("positions") != rows)).select(*WHOSE)
 
 
 def _put_together(taken: DataFrame, later: DataFrame) -> DataFrame:
@@ -217,6 +195,52 @@ def _put_together(taken: DataFrame, later: DataFrame) -> DataFrame:
 # --- messages -------------------------------------------------------------------------------------
 
 
+def told_of(entry: DataFrame, message: DataFrame) -> DataFrame:
+    """channel, mid, holders, is_plain: all that anybody tells of, summed up as numbers.
+
+    Plain is what one row of its sender's log tells and nobody tells otherwise, as nearly all are:
+    there nothing has to be chosen among texts, for which Spark would sort all rows.
+    """
+    message = good(message)
+    this = F.xxhash64("lamport", "message_id")
+    all_of_it = F.xxhash64(
+        "lamport",
+        "message_id",
+        "protocol",
+        "sender",
+        *(F.col(name).isNull() for name in ("parent_mids", "content")),
+        "parent_mids",
+        "content",
+    )
+    said = message.select(
+        *MID, this.alias("this"), all_of_it.alias("said"), _is_own().alias("is_own")
+    )
+    held = entry.select(*MID, this.alias("this"), F.lit(True).alias("is_held"))
+    summed = (
+        said.unionByName(held, allowMissingColumns=True)
+        .groupBy(*MID)
+        .agg(
+            F.count_if("is_held").cast("int").alias("holders"),
+            F.count_if("is_own").alias("own"),
+            *(way("this").alias(f"this_{at}") for at, way in enumerate((F.min, F.max))),
+            *(way("said").alias(f"said_{at}") for at, way in enumerate((F.min, F.max))),
+        )
+    )
+    is_plain = F.expr("own = 1 AND this_0 = this_1 AND said_0 = said_1")
+    return summed.select(*MID, "holders", is_plain.alias("is_plain"))
+
+
+def _is_own() -> Column:
+    return F.col("sender") == F.col("participant")
+
+
+def plain_messages(message: DataFrame, told_of: DataFrame, clock: DataFrame) -> DataFrame:
+    """As ``known_messages``, of what is plain."""
+    own = good(message).where(_is_own())
+    told = own.join(told_of.where("is_plain"), [*MID]).withColumn("is_vouched", F.lit(True))
+    return _by_the_clock(told, clock)
+
+
 def told_alike(message: DataFrame) -> DataFrame:
     """Of those who tell the same of a message one row; ``sent_ms`` and ``last_sent_ms`` may differ.
 
@@ -230,7 +254,7 @@ def told_alike(message: DataFrame) -> DataFrame:
             "sender",
             "parent_mids",
             "content",
-            (F.col("sender") == F.col("participant")).alias("is_own"),
+            _is_own().alias("is_own"),
         )
         .agg(F.min("sent_ms").alias("sent_ms"), F.max("sent_ms").alias("last_sent_ms"))
     )
@@ -241,7 +265,6 @@ def known_messages(entry: DataFrame, told: DataFrame, clock: DataFrame) -> DataF
 
     ``told``: ``told_alike``.  ``sent_ms``: by the corrected clock of the sender.
     """
-    offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
     held = (
         entry.groupBy(*ID_KEY)
         .agg(F.count("participant").alias("holders"))
@@ -252,7 +275,7 @@ def known_messages(entry: DataFrame, told: DataFrame, clock: DataFrame) -> DataF
         name: F.max(F.when(F.col("is_own"), F.col(name)))
         for name in ("sender", "last_sent_ms", "content")
     }
-    return (
+    known = (
         told.unionByName(held, allowMissingColumns=True)
         .groupBy(*ID_KEY)
         .agg(
@@ -264,9 +287,25 @@ def known_messages(entry: DataFrame, told: DataFrame, clock: DataFrame) -> DataF
             F.coalesce(F.sum("holders"), F.lit(0)).cast("int").alias("holders"),
             F.coalesce(F.max("is_own"), F.lit(False)).alias("is_vouched"),
         )
-        .join(F.broadcast(offsets), "sender", "left")
+    )
+    return _by_the_clock(known, clock)
+
+
+def _by_the_clock(known: DataFrame, clock: DataFrame) -> DataFrame:
+    offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
+    return (
+        known.join(F.broadcast(offsets), "sender", "left")
         .withColumn("sent_ms", F.try_subtract("sent_ms", F.coalesce("offset_ms", F.lit(0))))
-        .drop("offset_ms")
+        .select(
+            *ID_KEY,
+            "protocol",
+            "sender",
+            "sent_ms",
+            "parent_mids",
+            "content",
+            "holders",
+            "is_vouched",
+        )
     )
 
 
@@ -277,8 +316,7 @@ def told_of_by_others(known: DataFrame) -> DataFrame:
 
 def told_variously(known: DataFrame) -> DataFrame:
     """channel, mid: ids that stand for more than one message."""
-    counted = known.groupBy("channel", "mid").count()
-    return counted.where("count > 1").select("channel", "mid")
+    return known.groupBy(*MID).count().where("count > 1").select(*MID)
 
 
 def vouched(

@@ -90,7 +90,9 @@ _PATTERNS: Final[Mapping[str, str]] = {
     "lag": "lag({0}, {1})",
     "avg": "avg({0})",
     "bit_xor": "bit_xor({0})",
-    "count_if": "count_if({0})",
+    "bit_or": "bit_or({0})",
+    "bit_count": "CAST(bit_count({0}) AS INTEGER)",
+    "count_if": "count(CASE WHEN {0} THEN 1 END)",
     "concat": "({concatenated})",
 }
 

@@ -3,8 +3,9 @@
 A table is a list of *parts*, directories that never change; each run adds one.  To replace the rows
 of some keys, the run's part holds the new ones, and the older parts are told which keys of theirs
 count no more.  Many small parts are put together, all but the largest, so that reading stays quick
-and what is copied stays in proportion to what was written.  In a session for little input Arrow
-reads and writes few rows in this process: Spark's own way takes tasks, and most of their time.
+and what is copied stays in proportion to what was written.  What is all of another table's rows is
+not written again: it names the parts of that.  In a session for little input Arrow reads and writes
+few rows in this process: Spark's own way takes tasks, and most of their time.
 """
 
 import shutil
@@ -60,7 +61,7 @@ class ParquetTables:
         parts = _parts(told)
         if not is_small(self.spark) or sum(map(_rows, parts)) > FEW_ROWS:
             return None
-        if any(part.get("without") for part in parts):
+        if any(map(_is_special, parts)):
             return None
         schema = StructType.fromJson(dict(_mapping(told["schema"])))
         there = {field.name: field for field in schema}
@@ -87,6 +88,12 @@ class ParquetTables:
             for path in place.iterdir() if place.is_dir() else ():
                 if path.is_dir() and path.name not in kept:
                     shutil.rmtree(path, ignore_errors=True)
+
+    @staticmethod
+    def shared(of: str, told: Told, schema: StructType, run: str) -> Told:
+        """All rows of another table, and some of its columns, where they lie."""
+        parts = [{**part, "table": of, "run": run} for part in _parts(told)]
+        return _told(StructType([*schema]).add(RUN, "string"), parts, rows_of(told))
 
     @staticmethod
     def adopt(place: str, schema: StructType, rows: int, told: Told | None) -> Told:
@@ -125,12 +132,14 @@ class ParquetTables:
         }
 
     def _of_parts(self, name: str, parts: Sequence[Told], schema: StructType) -> DataFrame:
-        whole = [part for part in parts if not part.get("without")]
+        whole = [part for part in parts if not _is_special(part)]
         found = [self._files(name, whole, schema)] if whole else []
         for part in parts:
-            if part.get("without"):
-                rows = self._files(name, [part], schema)
-                for by, keys in _mapping(part["without"]).items():
+            if _is_special(part):
+                rows = self._files(str(part.get("table", name)), [part], schema)
+                if "table" in part:
+                    rows = rows.withColumn(RUN, F.lit(part["run"])).select(*schema.names)
+                for by, keys in _mapping(part.get("without")).items():
                     is_gone = F.coalesce(F.col(by).isin(list(_texts(keys))), F.lit(False))
                     rows = rows.where(~is_gone)
                 found.append(rows)
@@ -185,6 +194,11 @@ def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
     return spark.range(0).select(*nulls)
 
 
+def rows_of(told: Told) -> int:
+    """How many there are, if no part is without some."""
+    return sum(map(_rows, _parts(told)))
+
+
 def _told(schema: StructType, parts: Sequence[Told], added: int) -> Told:
     return {"format": NAME, "schema": schema.jsonValue(), "parts": parts, "added": added}
 
@@ -202,6 +216,11 @@ def _without(one: Told, part: Part) -> Told:
     gone = dict(_mapping(one.get("without")))
     gone[part.by] = sorted({*_texts(gone.get(part.by)), *part.keys})
     return {**one, "without": gone}
+
+
+def _is_special(part: Told) -> bool:
+    """Not all that lies there counts, or it lies with another table."""
+    return bool(part.get("without") or part.get("table"))
 
 
 def _is_full(part: Told) -> bool:

@@ -29,12 +29,12 @@ def name_of(word: str) -> str:
     return hashlib.sha256(word.encode()).hexdigest()[:16]
 
 
-def header(participant: str, log: str = "") -> LogHeader:
+def header(participant: str, log: str = "", key_id: str = KEY_ID) -> LogHeader:
     return LogHeader(
         schema_version=SCHEMA_VERSION,
         log_id=name_of(f"log of {participant} {log}"),
         participant=name_of(participant),
-        key_id=KEY_ID,
+        key_id=key_id,
         app_version="1",
         network="sim",
     )

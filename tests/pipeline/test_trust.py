@@ -13,18 +13,27 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.delivery.contract import LOG_SNAPSHOT
 from pipeline.audit import FEW_ROWS, audit
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.session import SessionSettings, session
 from pipeline.trust import Observed, gated
 from tests.pipeline.test_tables import OF_THE_RUN, SILVER
-from tests.pipeline.told_groups import DELAY_MS, write_jsonl, write_parquet, write_sqlite
+from tests.pipeline.told_groups import (
+    DELAY_MS,
+    Log,
+    Story,
+    write_jsonl,
+    write_parquet,
+    write_sqlite,
+)
 from tests.pipeline.trust_cases import (
     OF_THE_AUDIT,
     OTHER_KEYS,
     TOGETHER,
     Case,
+    but,
     under_another_key,
 )
 
@@ -188,3 +197,28 @@ def test_logs_under_another_key_take_no_part(case: Case, together: Found) -> Non
     assert {row["verdict"] for row in rest} == {"identical"}
     assert len(rest) == len(case.story.people) - 1
     assert {tuple(row["problems"]) for row in coverage if row["problems"]} == {("other key",)}
+
+
+def three_at_one_place(_: Story, log: Log) -> Log:
+    """At place 6 are also those of 5 and 7: as many as there should be, of the same average."""
+    return log.but(
+        LOG_SNAPSHOT, lambda row: row | ({"position": 6} if row["position"] in (5, 7) else {})
+    )
+
+
+def test_what_stands_at_one_place_is_seen_in_a_long_log_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    story = Story("long", people=("ada", "bob"), count=2_500)
+    case = Case(
+        story,
+        but("bob", three_at_one_place),
+        forms=("parquet",),
+        verdicts={"bob": "not comparable"},
+        problems={"bob": frozenset({"clash"})},
+    )
+    write(case, tmp_path / "logs")
+    with engine(DUCKDB, spark) as running:
+        lake = Lake(tmp_path / "out")
+        prepare(running, [tmp_path / "logs"], lake)
+        assert_right(case, found_in(running, lake))

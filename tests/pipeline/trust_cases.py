@@ -203,6 +203,11 @@ def other_content(story: Story, log: Log) -> Log:
     return told(story, log, 7, content=digest("something else"))
 
 
+def other_content_under_a_wrong_number(story: Story, log: Log) -> Log:
+    """Dan's log names message 7 by a ``mid`` that is not its id's: nobody else's has that."""
+    return told(story, log, 7, content=digest("something else"), mid=7)
+
+
 def told(story: Story, log: Log, number: int, **values: object) -> Log:
     wanted = story.id_of(number)
     return log.but(MESSAGE, lambda row: row | values if row["message_id"] == wanted else row)
@@ -450,6 +455,14 @@ TOGETHER: Final = (
         verdicts={"dan": "conflict"},
         witnesses=frozenset({("dan", "conflict", 7)}),
         conflicts=frozenset({(7, "content")}),
+        code=1,
+    ),
+    Case(
+        Story("other content, wrong number"),
+        but("dan", other_content_under_a_wrong_number),
+        verdicts={"dan": "conflict"},
+        witnesses=frozenset({("dan", "conflict", 7)}),
+        conflicts=frozenset({(7, "content"), (7, "mid")}),
         code=1,
     ),
     Case(Story("lost parent"), but("dan", lost_parent)),
