@@ -7,14 +7,20 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
 from engine.core.blobs.requests import ChunkAnswer
+from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, MessageId
-from engine.events import EngineEvent, MessageChanged
+from engine.core.ports import StoredTransfer
+from engine.core.records import TransferRecord, TransferState
+from engine.events import EngineEvent, MessageChanged, MessageView
 from engine.file_views import FetchView, FileProgressed, FileState, FileView
 from engine.network.libp2p.ports import PeerId
 from engine.runtime.files import served
+from engine.runtime.files.book import Blob, FileBook
 from engine.runtime.files.disk import BlobDisk
+from engine.runtime.files.progress import Progress
+from engine.runtime.files.served import ServedFiles
 from tests.patience import PATIENCE_S
 from tests.runtime.blob_people import MIB, FilePerson, people, random_file
 
@@ -172,3 +178,54 @@ async def test_a_chunk_that_is_fetched_again_counts_once_until_its_peer_begins_a
         await until_shown(alice, group, sent, some)
         await network.get(peer, [root, names[3]], ignore)
         await until_shown(alice, group, sent, once)
+
+
+def stored(message_id: str, *, is_own: bool) -> Blob:
+    """Of the same file, whoever said it."""
+    manifest = Manifest(key=bytes(32), root=ChunkName(b"r" * 32), size=2 * CHUNK_BYTES)
+    return Blob(
+        StoredTransfer(
+            conversation_id=ConversationId("group"),
+            message_id=MessageId(message_id),
+            is_own=is_own,
+            transfer=TransferRecord(manifest=manifest, state=TransferState.COMPLETE),
+        )
+    )
+
+
+def test_who_repeats_our_file_and_takes_that_back_hides_nothing_of_ours() -> None:
+    book, ours, repeated = FileBook(), stored("ours", is_own=True), stored("theirs", is_own=False)
+    root = ours.stored.transfer.manifest.root
+    book.add(ours)
+    book.add(repeated)
+    book.remove(repeated.key)
+    assert book.own(root) is ours
+    book.remove(ours.key)
+    assert book.own(root) is None
+
+
+async def test_a_fetch_is_over_although_the_disk_failed_when_it_was_to_be_told() -> None:
+    book, ours, asked = FileBook(), stored("ours", is_own=True), list[FetchView | None]()
+    book.add(ours)
+    peer, name, again = PeerId("peer"), ChunkName(b"1" * 32), asyncio.Event()
+
+    async def ignore(blob: Blob) -> None:
+        del blob
+
+    async def refuse(blob: Blob) -> MessageView | None:
+        asked.append(blob.fetch)
+        if len(asked) == 1:
+            raise StorageError("the disk failed")
+        again.set()
+        return None
+
+    known = ServedFiles(book, lambda: () if asked else (peer,))
+    known.know(ours.stored.transfer.manifest, (name, ChunkName(b"2" * 32)))
+    progress = Progress(book, {}, known, tell=ignore, view=refuse, publish=lambda _event: None)
+    running = asyncio.create_task(progress.run())
+    known.given(peer, name)
+    async with asyncio.timeout(PATIENCE_S):
+        await again.wait()
+    running.cancel()
+    assert asked[0] is not None
+    assert asked[1] is None

@@ -116,7 +116,9 @@ class FileBook:
     def remove(self, key: FileKey) -> Blob | None:
         blob = self.blobs.pop(key, None)
         if blob is not None:
-            self._own.pop(blob.stored.transfer.manifest.root, None)
+            root = blob.stored.transfer.manifest.root
+            if self._own.get(root) == key:  # Others can name the root of our file in theirs.
+                del self._own[root]
         return blob
 
     def own(self, root: ChunkName) -> Blob | None:

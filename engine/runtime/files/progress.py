@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.core.errors import StorageError
 from engine.events import EngineEvent, MessageView
@@ -19,6 +19,9 @@ class _Going(NamedTuple):
     rate: int
     fetch: FetchView | None
 
+
+_Told: TypeAlias = Mapping[FileKey, _Going | None]
+"""None: it could not be told."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -48,38 +51,39 @@ class Progress:
         self._served.begun.set()
 
     async def run(self) -> None:
-        told: Mapping[FileKey, _Going] = {}
+        told: _Told = {}
         while True:
             if not self._running and not told:
                 await self._served.begun.wait()
             self._served.begun.clear()
             await asyncio.sleep(TOLD_EVERY_S)
-            try:
-                told = await self._tell_what_changed(told)
-            except StorageError:
-                _LOGGER.warning("how far a file is could not be told; it is told again")
+            told = await self._tell_what_changed(told)
 
-    async def _tell_what_changed(self, told: Mapping[FileKey, _Going]) -> Mapping[FileKey, _Going]:
+    async def _tell_what_changed(self, told: _Told) -> _Told:
         """``told``: what was told of each that is on its way or fetched; return that of now.
 
         What stands still is told until its rate is nothing, too.
         """
-        going: dict[FileKey, _Going] = {}
+        going: dict[FileKey, _Going | None] = {}
         fetched = self._served.now()
         for key in dict.fromkeys((*self._running, *fetched, *told)):
             blob = self._book.blobs.get(key)
             if blob is None:
                 continue
             was, blob.fetch = told.get(key), fetched.get(key)
-            is_fetched = blob.fetch is not None or (was is not None and was.fetch is not None)
-            if blob.transfer is None and not is_fetched:
+            may_be_over = key in told and (was is None or was.fetch is not None)
+            if blob.transfer is None and blob.fetch is None and not may_be_over:
                 continue
             done_bytes = 0 if blob.transfer is None else blob.transfer.done_bytes
-            going[key] = _Going(done_bytes, blob.rate.add(done_bytes), blob.fetch)
-            if blob.transfer and blob.shown != (blob.file_state(), blob.file_problem()):
-                await self._tell(blob)
-            elif was != going[key]:
-                await self._tell_how_far(blob)
+            going[key] = now = _Going(done_bytes, blob.rate.add(done_bytes), blob.fetch)
+            try:
+                if blob.transfer and blob.shown != (blob.file_state(), blob.file_problem()):
+                    await self._tell(blob)
+                elif was != now:
+                    await self._tell_how_far(blob)
+            except StorageError:
+                going[key] = None
+                _LOGGER.warning("how far a file is could not be told; it is told again")
         return going
 
     async def _tell_how_far(self, blob: Blob) -> None:

@@ -5,13 +5,12 @@ a peer gets again counts once.  No message says which peer is which member, so n
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
 from engine.file_views import FetchView
-from engine.network.blobs.port import BlobNetwork
 from engine.network.libp2p.ports import PeerId
 from engine.runtime.files.book import FileBook, FileKey
 from engine.runtime.files.transfer import Rate, now_ms
@@ -40,13 +39,13 @@ class _Served:
 
 
 class ServedFiles:
-    def __init__(self, book: FileBook, network: BlobNetwork | None) -> None:
+    def __init__(self, book: FileBook, connected: Callable[[], Collection[PeerId]]) -> None:
         self._book = book
-        self._network = network
+        self._connected = connected
         self._files: dict[ChunkName, _Served] = {}
         """By root; of which a chunk was sent last stands last."""
         self.begun = asyncio.Event()
-        """Set whenever a chunk was sent."""
+        """Set whenever a chunk was sent, or a transfer begins."""
 
     def unknown(self, root: ChunkName) -> Manifest | None:
         """Of a file of ours whose chunks are not known here yet."""
@@ -85,7 +84,7 @@ class ServedFiles:
     def now(self) -> dict[FileKey, FetchView]:
         """What is fetched from here at the moment."""
         found = dict[FileKey, FetchView]()
-        connected = () if self._network is None else self._network.peers()
+        connected = self._connected()
         for root, file in self._files.items():
             blob = self._book.own(root)
             takers = [

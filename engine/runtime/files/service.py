@@ -103,7 +103,7 @@ class Files:
         self._network = None if blobs is None else CutOffBlobs(blobs, is_cut_off)
         self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
-        served = ServedFiles(book, self._network)
+        served = ServedFiles(book, tuple if self._network is None else self._network.peers)
         self._shelf = None if self._disk is None else ServedShelf(self._disk, served)
         self._gate = asyncio.Semaphore(MAX_REQUESTS)
         self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
