@@ -295,7 +295,7 @@ class TimelineInteraction:
     def _ask_earlier(self) -> None:
         """By scrolling alone only while that brings something; the button works always."""
         history = self._scene.loaded.history
-        if (withheld := self._scene.loaded.withheld) and withheld.since_ms is None:
+        if not self._scene.loaded.can_have_earlier:
             return
         if history is not None and history.reason in {HistoryReason.EARLIER, HistoryReason.USER}:
             brought_some = history.state is HistoryState.DONE and history.arrived > 0

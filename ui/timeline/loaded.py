@@ -17,6 +17,7 @@ from engine.core.ids import MessageId, ParticipantId, Position
 from engine.events import GapView, HeldView, MessageView
 from engine.history_views import HistoryView
 from ui.timeline.rows import (
+    EarlierRow,
     HeldRow,
     MessageRow,
     Row,
@@ -189,6 +190,11 @@ class LoadedMessages:
         self._offers_earlier, self._history = True, history
         if not self.has_older:
             self._rows = None
+
+    @property
+    def can_have_earlier(self) -> bool:
+        """Something that could be read may be missing before the beginning."""
+        return EarlierRow(history=self._history, withheld=self.withheld).can_have_more
 
     def withhold_earlier(self, withheld: Withheld | None) -> None:
         self.withheld = withheld

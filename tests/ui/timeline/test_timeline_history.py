@@ -174,11 +174,17 @@ def test_who_was_let_in_with_a_part_is_told_and_offered_the_rest_of_that_part() 
                 reason=HistoryReason.EARLIER,
                 state=HistoryState.DONE,
                 since_ms=since,
+                arrived=5,
             )
             view.offer_earlier(done)
             view.updates.show_changes()
             assert "Fetch earlier messages" not in spoken_rows(view)[0]
             assert told in spoken_rows(view)[0]
+            asked.clear()
+            view.canvas.scroll_by(-500)
+            view.canvas.scroll_by(10_000)
+            view.canvas.scroll_by(1_000)
+            assert not asked, "all that could be read is here"
 
     run(scenario)
 
