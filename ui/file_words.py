@@ -100,10 +100,15 @@ def state_words(file: FileView) -> str:
             return tr("Paused · {size}").format(size=_done_words(file))
         case FileState.OFFERED:
             return _not_fetched(file)
-        case FileState.COMPLETE if file.fetch is not None:
+        case FileState.COMPLETE | FileState.FAILED if file.fetch is not None:
             return _fetched_from_here(file.fetch, file.size)
         case FileState.INLINE | FileState.COMPLETE | FileState.FAILED:
             return size_words(file.size)
+
+
+def is_fetched(file: FileView) -> bool:
+    """Peers get it from here, and its row says so: it says nothing of nodes that would get it."""
+    return file.fetch is not None and file.state in {FileState.COMPLETE, FileState.FAILED}
 
 
 def _not_fetched(file: FileView) -> str:
@@ -175,7 +180,7 @@ def done_share(file: FileView) -> float | None:
     """From 0 to 1, of what comes, or goes to nodes or peers; None while nothing does."""
     if file.state in {FileState.RUNNING, FileState.WAITING, FileState.PAUSED}:
         done_bytes = file.done_bytes
-    elif file.fetch is not None:
+    elif is_fetched(file) and file.fetch is not None:
         done_bytes = file.fetch.done_bytes
     else:
         return None

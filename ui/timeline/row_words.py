@@ -20,6 +20,7 @@ from ui.file_words import (
     done_share,
     file_problem_words,
     holders_words,
+    is_fetched,
     is_picture,
     seen_with_its_holders,
     state_words,
@@ -454,7 +455,7 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     if file.state is FileState.INLINE:  # It came as surely as a text; a picture is seen or not.
         return [] if is_picture(file) else [state_words(file)]
     parts = [state_words(file), holders_words(file, others, is_own=message.is_own, pair=pair)]
-    if file.state is FileState.RUNNING or file.fetch is not None:
+    if file.state is FileState.RUNNING or is_fetched(file):
         percent = int(100 * (done_share(file) or 0))
         parts.append(tr("{percent} % done").format(percent=percent))
     if file.problem is not None:
