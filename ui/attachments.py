@@ -97,13 +97,12 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     data, size = _read(path, MAX_PICTURE_FILE_BYTES)
     if not data:
         raise PictureError(tr("“{name}” is empty.").format(name=path.name))
-    if format_of(data) is not None:
-        _check_picture_size(data)
-        prepared = prepare_picture(read_picture(data), path.stem)
-        fits = size <= most
-        return replace(prepared, original=path, original_size=size) if fits else prepared
-    if is_webp(data):
-        return _webp(path, data)
+    if format_of(data) is not None or is_webp(data):
+        try:
+            return _picture(path, data, size, most)
+        except PictureError as problem:
+            words = tr("“{name}”: {problem}")
+            raise PictureError(words.format(name=path.name, problem=problem)) from problem
     if size > most:
         words = tr("“{name}” is too large: a file can have {most}.")
         raise PictureError(words.format(name=path.name, most=size_words(most)))
@@ -125,6 +124,15 @@ def _read(path: Path, most: int) -> tuple[bytes, int]:
         words = tr("“{name}” cannot be read: {reason}.")
         reason = error.strerror or error
         raise PictureError(words.format(name=path.name, reason=reason)) from error
+
+
+def _picture(path: Path, data: bytes, size: int, most: int) -> Prepared:
+    if is_webp(data):
+        return _webp(path, data)
+    _check_picture_size(data)
+    prepared = prepare_picture(read_picture(data), path.stem)
+    fits = size <= most
+    return replace(prepared, original=path, original_size=size) if fits else prepared
 
 
 def _check_picture_size(data: bytes) -> None:

@@ -293,6 +293,27 @@ def test_of_several_files_each_that_is_refused_is_named_and_the_others_go_out(
     play(scenario)
 
 
+def test_of_many_refused_files_some_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    damaged = tmp_path / "boat.png"
+    damaged.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    empty = [tmp_path / f"{number}.bin" for number in range(4)]
+    for path in empty:
+        path.write_bytes(b"")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files([damaged, *empty])
+            words = (
+                "“boat.png”: The picture is damaged. “0.bin” is empty. “1.bin” is empty. "
+                "2 more cannot be sent."
+            )
+            await until(lambda: words in seen_words(pane.composer))
+            assert not pane.attaching.files
+
+    play(scenario)
+
+
 def test_a_refused_file_takes_no_place_from_those_behind_it(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.bin" for number in range(MAX_TOGETHER + 3)]
     for path in paths:

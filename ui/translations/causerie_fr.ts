@@ -536,6 +536,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n more cannot be sent.</source>
+        <comment>One more cannot be sent.</comment>
+        <translation>
+            <numerusform>Un autre ne peut pas être envoyé.</numerusform>
+            <numerusform>%n autres ne peuvent pas être envoyés.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n more copies, not recorded</source>
         <comment>%n more copy, not recorded</comment>
         <translation>
@@ -10334,6 +10342,10 @@
     <message>
         <source>“{name}” is too large: a file can have {most}.</source>
         <translation>«&#xa0;{name}&#xa0;» est trop volumineux&#xa0;: un fichier peut avoir {most}.</translation>
+    </message>
+    <message>
+        <source>“{name}”: {problem}</source>
+        <translation>«&#xa0;{name}&#xa0;»&#xa0;: {problem}</translation>
     </message>
     <message numerus="yes">
         <source>… and in %n others.</source>

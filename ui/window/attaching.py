@@ -33,6 +33,7 @@ MAX_TOGETHER = 10
 _MOST_LOOKED_AT = 3 * MAX_TOGETHER
 """Of what is given at once: some may be refused."""
 _MOST_SAID = 3
+"""The others of a choice that are refused are counted."""
 
 
 class Attaching(QObject):
@@ -138,9 +139,10 @@ class Attaching(QObject):
 
         async def work() -> None:
             refused: list[str] = []
+            more = ""
             for number, make in enumerate(makes):
                 if len(self.files) == MAX_TOGETHER or number == _MOST_LOOKED_AT:
-                    refused.append(_too_many())
+                    more = _too_many()
                     break
                 try:
                     prepared = await asyncio.to_thread(make)
@@ -149,11 +151,18 @@ class Attaching(QObject):
                 else:
                     if turn == self._turn:
                         self.add(prepared)
-            if refused:  # At the end: whatever is attached takes away what was said before.
-                said = dict.fromkeys(refused[-_MOST_SAID:])
-                self._composer.complain(" ".join(said))
+            if refused or more:  # At the end: what is attached takes away what was said before.
+                self._composer.complain(_refusal(refused, more))
 
         self._tasks.spawn(work, purpose=tr("read the file"), retry=False)
+
+
+def _refusal(refused: Sequence[str], more: str) -> str:
+    """Of each file that is refused why, or how many others there are; ``more``: of what is left."""
+    said, others = [*refused[:_MOST_SAID]], len(refused) - _MOST_SAID
+    if others > 0:
+        said.append(tr("%n more cannot be sent.", "One more cannot be sent.", others))
+    return " ".join(words for words in (*said, more) if words)
 
 
 def _too_many() -> str:
