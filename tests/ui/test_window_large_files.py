@@ -42,7 +42,6 @@ from ui.pictures import PictureError
 from ui.timeline.buttons import RowButton
 from ui.timeline.file_box import FileBox, acts_of
 from ui.tips import shown_tip
-from ui.window.attaching import MAX_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("qapp")
 ROOM = QSizeF(340, 260)
@@ -264,73 +263,6 @@ def test_a_file_beyond_all_bounds_is_refused_before_it_is_read(tmp_path: Path) -
         file.truncate(MAX_LARGE_FILE_BYTES + 1)
     with pytest.raises(PictureError, match=r"“film.bin” is too large: a file can have 100.0 MB"):
         prepare_file(path, most=MAX_LARGE_FILE_BYTES)
-
-
-def test_of_several_files_each_that_is_refused_is_named_and_the_others_go_out(
-    tmp_path: Path,
-) -> None:
-    film, good, tape, more = (
-        tmp_path / name for name in ("film.bin", "chart.pdf", "tape.bin", "more.pdf")
-    )
-    for large in (film, tape):
-        with large.open("wb") as file:
-            file.truncate(MAX_LARGE_FILE_BYTES + 4 * MB)
-    for small in (good, more):
-        small.write_bytes(b"chart")
-
-    async def scenario() -> None:
-        async with group_stage() as (it, _engine, _group):
-            pane = it.window.pane
-            it.write("the charts", on=pane.composer.box)
-            pane.attaching.take_files([film, good, tape, more])
-            await until(lambda: len(pane.attaching.files) == 2)
-            refused = "“{}” is too large: a file can have 100.0 MB."
-            words = " ".join(map(refused.format, ("film.bin", "tape.bin")))
-            await until(lambda: words in seen_words(pane.composer))
-            assert [file.name for file in pane.attaching.files] == ["chart.pdf", "more.pdf"]
-            assert pane.composer.text() == "the charts"
-
-    play(scenario)
-
-
-def test_of_many_refused_files_some_are_named_and_the_others_counted(tmp_path: Path) -> None:
-    damaged = tmp_path / "boat.png"
-    damaged.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
-    empty = [tmp_path / f"{number}.bin" for number in range(4)]
-    for path in empty:
-        path.write_bytes(b"")
-
-    async def scenario() -> None:
-        async with group_stage() as (it, _engine, _group):
-            pane = it.window.pane
-            pane.attaching.take_files([damaged, *empty])
-            words = (
-                "“boat.png”: The picture is damaged. “0.bin” is empty. “1.bin” is empty. "
-                "2 more cannot be sent."
-            )
-            await until(lambda: words in seen_words(pane.composer))
-            assert not pane.attaching.files
-
-    play(scenario)
-
-
-def test_a_refused_file_takes_no_place_from_those_behind_it(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{number}.bin" for number in range(MAX_TOGETHER + 3)]
-    for path in paths:
-        path.write_bytes(b"x")
-    for empty in paths[:2]:
-        empty.write_bytes(b"")
-
-    async def scenario() -> None:
-        async with group_stage() as (it, _engine, _group):
-            pane = it.window.pane
-            pane.attaching.take_files(paths)
-            words = "“0.bin” is empty. “1.bin” is empty. At most 10 files go out at once."
-            await until(lambda: words in seen_words(pane.composer))
-            taken = [file.name for file in pane.attaching.files]
-            assert taken == [path.name for path in paths[2:-1]]
-
-    play(scenario)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,15 @@ class Attaching(QObject):
         bar.original_wanted.connect(self._take_original)
 
     def clear(self) -> None:
+        """Nothing goes out; what is still being read is not attached either."""
         self._turn += 1
         self._show(())
+
+    def take_all(self) -> tuple[Prepared, ...]:
+        """What goes out now; what is still being read is attached to the next message."""
+        files = self.files
+        self._show(())
+        return files
 
     def _show(self, files: Sequence[Prepared]) -> None:
         self.files = tuple(files)
@@ -141,6 +148,8 @@ class Attaching(QObject):
             refused: list[str] = []
             more = ""
             for number, make in enumerate(makes):
+                if turn != self._turn:
+                    break
                 if len(self.files) == MAX_TOGETHER or number == _MOST_LOOKED_AT:
                     more = _too_many()
                     break
@@ -151,7 +160,10 @@ class Attaching(QObject):
                 else:
                     if turn == self._turn:
                         self.add(prepared)
-            if refused or more:  # At the end: what is attached takes away what was said before.
+                    else:
+                        forget_copy(prepared)
+            if turn == self._turn and (refused or more):
+                # At the end: what is attached takes away what was said before.
                 self._composer.complain(_refusal(refused, more))
 
         self._tasks.spawn(work, purpose=tr("read the file"), retry=False)

@@ -162,8 +162,7 @@ class Writing(QObject):
             return
         reply_to = None if about is None else about.message_id
         self._start_new()
-        first, *others = self._attaching.files or (None,)
-        self._attaching.clear()
+        first, *others = self._attaching.take_all() or (None,)
         unsent = Unsent(text=text, reply_to=reply_to, mentions=mentions, file=first)
         follows = first is not None and len(text.encode()) > MAX_CAPTION_BYTES
         if follows:  # A long text is no caption.

@@ -1,0 +1,144 @@
+"""Several files for one message: those that are refused, too many, or still read as one goes on."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.api import MAX_LARGE_FILE_BYTES
+from tests.patience import PATIENCE_S
+from tests.ui.driving import Key, group_stage, play, stage, until
+from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.seeing import seen_words
+from ui.attachments import Prepared, prepare_file
+from ui.window.attaching import MAX_TOGETHER
+
+pytestmark = pytest.mark.usefixtures("qapp")
+MB = 1024 * 1024
+
+
+def test_of_several_files_each_that_is_refused_is_named_and_the_others_go_out(
+    tmp_path: Path,
+) -> None:
+    film, good, tape, more = (
+        tmp_path / name for name in ("film.bin", "chart.pdf", "tape.bin", "more.pdf")
+    )
+    for large in (film, tape):
+        with large.open("wb") as file:
+            file.truncate(MAX_LARGE_FILE_BYTES + 4 * MB)
+    for small in (good, more):
+        small.write_bytes(b"chart")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            it.write("the charts", on=pane.composer.box)
+            pane.attaching.take_files([film, good, tape, more])
+            await until(lambda: len(pane.attaching.files) == 2)
+            refused = "“{}” is too large: a file can have 100.0 MB."
+            words = " ".join(map(refused.format, ("film.bin", "tape.bin")))
+            await until(lambda: words in seen_words(pane.composer))
+            assert [file.name for file in pane.attaching.files] == ["chart.pdf", "more.pdf"]
+            assert pane.composer.text() == "the charts"
+
+    play(scenario)
+
+
+def test_of_many_refused_files_some_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    damaged = tmp_path / "boat.png"
+    damaged.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    empty = [tmp_path / f"{number}.bin" for number in range(4)]
+    for path in empty:
+        path.write_bytes(b"")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files([damaged, *empty])
+            words = (
+                "“boat.png”: The picture is damaged. “0.bin” is empty. “1.bin” is empty. "
+                "2 more cannot be sent."
+            )
+            await until(lambda: words in seen_words(pane.composer))
+            assert not pane.attaching.files
+
+    play(scenario)
+
+
+def read_when_set(monkeypatch: pytest.MonkeyPatch, may: threading.Event) -> list[str]:
+    """Files are read once ``may`` is set; return the names of those that are being read."""
+    begun = list[str]()
+
+    def wait(path: Path, *, most: int) -> Prepared:
+        begun.append(path.name)
+        if path.stem != "first":
+            assert may.wait(PATIENCE_S)
+        return prepare_file(path, most=most)
+
+    monkeypatch.setattr("ui.window.attaching.prepare_file", wait)
+    return begun
+
+
+def test_what_is_still_read_when_one_sends_is_there_for_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
+    for path in paths:
+        path.write_bytes(b"chart")
+    read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files(paths)
+            await until(lambda: len(pane.attaching.files) == 1)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: not pane.attaching.files)
+            may.set()
+            await until(lambda: [file.name for file in pane.attaching.files] == ["late.pdf"])
+
+    play(scenario)
+
+
+def test_what_is_refused_is_not_said_in_another_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, may = [tmp_path / name for name in ("none.bin", "chart.pdf")], threading.Event()
+    for path in paths:
+        path.write_bytes(b"")
+    begun = read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        async with stage(engine, opening=here) as it:
+            composer, said = it.window.pane.composer, list[str]()
+            monkeypatch.setattr(composer, "complain", said.append)
+            it.window.pane.attaching.take_files(paths)
+            await until(lambda: begun == ["none.bin"])
+            it.window.open_conversation(there)
+            may.set()
+            await it.window.tasks.settle()
+            assert not said
+            assert begun == ["none.bin"]
+
+    play(scenario)
+
+
+def test_a_refused_file_takes_no_place_from_those_behind_it(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.bin" for number in range(MAX_TOGETHER + 3)]
+    for path in paths:
+        path.write_bytes(b"x")
+    for empty in paths[:2]:
+        empty.write_bytes(b"")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files(paths)
+            words = "“0.bin” is empty. “1.bin” is empty. At most 10 files go out at once."
+            await until(lambda: words in seen_words(pane.composer))
+            taken = [file.name for file in pane.attaching.files]
+            assert taken == [path.name for path in paths[2:-1]]
+
+    play(scenario)
