@@ -262,27 +262,30 @@ def test_of_writers_behind_a_url_the_living_keep_their_lease_and_the_dead_lose_i
 def test_what_is_all_of_another_table_is_not_written_a_second_time(
     spark: SparkSession, logs: list[Path], at_once: Lake, tmp_path: Path
 ) -> None:
+    """Without Java, in a tenth of the time."""
+    whole = silver_of(spark, at_once)
     lake = Lake(tmp_path / "lake")
-    prepare(spark, logs[:4], lake)
-    (first,) = (str(run["id"]) for run in lake.runs())
     silver = tmp_path / "lake" / "silver"
-    for name in ("event", "entry"):
-        assert not (silver / name).exists()
-        assert {row[RUN] for row in lake.silver(spark, name).select(RUN).collect()} == {first}
+    with session(SessionSettings(needs_java=False)) as here:
+        prepare(here, logs[:4], lake)
+        (first,) = (str(run["id"]) for run in lake.runs())
+        for name in ("event", "entry"):
+            assert not (silver / name).exists()
+            assert {row[RUN] for row in lake.silver(here, name).select(RUN).collect()} == {first}
 
-    # What comes later is a part of its own, and takes the place of what it makes anew.
-    prepare(spark, logs, lake)
-    assert silver_of(spark, lake) == silver_of(spark, at_once)
-    assert len(list((silver / "event").iterdir())) == 1
+        # What comes later is a part of its own, and takes the place of what it makes anew.
+        prepare(here, logs, lake)
+        assert silver_of(here, lake) == whole
+        assert len(list((silver / "event").iterdir())) == 1
 
-    # Of two logs under two keys only one takes part.
-    other = header("hal", key_id="f" * 16)
-    write_log(tmp_path / "hal.delivery.db", other, {DELIVERY_EVENT: [event(1, "started")]})
-    lake = Lake(tmp_path / "keys")
-    prepare(spark, [logs[0], tmp_path / "hal.delivery.db"], lake)
-    assert (tmp_path / "keys" / "silver" / "event").exists()
-    found = lake.silver(spark, "event").select("key_id").distinct().collect()
-    assert [row["key_id"] for row in found] == [KEY_ID]
+        # Of two logs under two keys only one takes part.
+        other = header("hal", key_id="f" * 16)
+        write_log(tmp_path / "hal.delivery.db", other, {DELIVERY_EVENT: [event(1, "started")]})
+        lake = Lake(tmp_path / "keys")
+        prepare(here, [logs[0], tmp_path / "hal.delivery.db"], lake)
+        assert (tmp_path / "keys" / "silver" / "event").exists()
+        found = lake.silver(here, "event").select("key_id").distinct().collect()
+        assert [row["key_id"] for row in found] == [KEY_ID]
 
 
 @pytest.mark.parametrize(("few_rows", "few_bytes"), [(100, 10**6), (1, 0)], ids=["here", "Spark"])
