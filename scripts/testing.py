@@ -7,9 +7,10 @@ counts as a failure when ``CI`` is set: there a check that did not run must be r
 against other implementations where those cannot be had (scripts/peers.py).
 
 There is one worker more than processors: many tests wait for a peer, a timer or a process, and
-leave their processor to another.  Their directories are in memory where that can be had.  Nothing
-is tested less by that: the program calls ``fsync`` as ever, what a killed process had written is
-there as on a disk, and no test can cut the power.
+leave their processor to another.  One more still made two processors busier, but nothing sooner
+over.  Their directories are in memory where that can be had.  Nothing is tested less by that: the
+program calls ``fsync`` as ever, what a killed process had written is there as on a disk, and no
+test can cut the power.
 """
 
 import os
