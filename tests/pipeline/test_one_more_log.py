@@ -18,7 +18,8 @@ from pipeline.prepare import prepare
 from pipeline.tables import RUN
 from tests.pipeline.test_trust import DUCKDB, SPARK, engine, judged, write
 from tests.pipeline.told_groups import Story
-from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER, Case, whole
+from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER, Case
+from tests.pipeline.trust_logs import whole
 
 LATER: Final[Mapping[str, tuple[int, ...]]] = {
     "agree": (4,),

@@ -28,14 +28,8 @@ from tests.pipeline.told_groups import (
     write_parquet,
     write_sqlite,
 )
-from tests.pipeline.trust_cases import (
-    OF_THE_AUDIT,
-    OTHER_KEYS,
-    TOGETHER,
-    Case,
-    but,
-    under_another_key,
-)
+from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER, Case
+from tests.pipeline.trust_logs import but, under_another_key
 
 Rows = list[dict[str, Any]]
 Found = Mapping[str, Rows]
