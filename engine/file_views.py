@@ -34,6 +34,7 @@ class FetchView(Struct, frozen=True, kw_only=True):
     """Of a file of ours: connected peers are getting it from this device."""
 
     peers: int
+    """Connections: one member can have several."""
     done_bytes: int
     """Sent from here to the one that has got most."""
     rate: int
@@ -69,7 +70,7 @@ class FileView(Struct, frozen=True, kw_only=True):
     fetch: FetchView | None = None
     """Also while it is RUNNING; None once a peer has got all of it, or nothing for a while."""
     thrown_away_bytes: int = 0
-    """Of another's, OFFERED: so many had come, and went when the user cancelled it."""
+    """Of another's, OFFERED: so many had come, and were removed when the user cancelled it."""
     held_whole_by: tuple[ParticipantId, ...] = ()
     """The other members who say, signed, that they have all of it."""
     problem: FileProblem | None = None

@@ -137,7 +137,11 @@ def _on_its_way(file: FileView) -> str:
 
 
 def _fetched_from_here(fetch: FetchView, size: int) -> str:
-    words = tr("%n are fetching it, the furthest: {done}", "Being fetched: {done}", fetch.peers)
+    words = tr(
+        "Being fetched over %n connections, the furthest: {done}",
+        "Being fetched: {done}",
+        fetch.peers,
+    )
     said = words.format(done=_of_whole(fetch.done_bytes, size))
     return " · ".join((said, *_pace_words(fetch.rate, size - fetch.done_bytes)))
 

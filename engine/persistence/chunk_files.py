@@ -113,14 +113,17 @@ class ChunkFiles:
             return None
         return sealed
 
-    def remove(self, names: Collection[ChunkName]) -> None:
-        """Those that are not here are passed over."""
+    def remove(self, names: Collection[ChunkName]) -> set[ChunkName]:
+        """Return those that went; what is not here, or cannot be removed, is passed over."""
+        gone = set[ChunkName]()
         for name in names:
             place = self._place(name)
             with self._turn, suppress(OSError):
                 size = place.stat().st_size
                 place.unlink()
                 self._bytes -= size
+                gone.add(name)
+        return gone
 
     def _place(self, name: ChunkName) -> Path:
         return self._path / name.hex()

@@ -82,6 +82,14 @@ def test_there_is_a_limit(tmp_path: Path) -> None:
     files.keep(*chunk(2))
 
 
+def test_what_the_disk_does_not_let_go_is_not_said_to_be_gone(tmp_path: Path) -> None:
+    files, (name, sealed), (stuck, _) = opened(tmp_path), chunk(1), chunk(2)
+    files.keep(name, sealed)
+    (tmp_path / "blobs" / stuck.hex()).mkdir()
+    assert files.remove((name, stuck, chunk(3)[0])) == {name}
+    assert files.held((name, stuck)) == (False, True)
+
+
 def test_a_chunk_that_two_write_at_once_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

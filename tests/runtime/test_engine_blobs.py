@@ -11,7 +11,7 @@ import pytest
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
 from engine.core.blobs.download import DownloadConfig
-from engine.core.blobs.manifest import ChunkName
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
 from engine.core.contacts import ContactState
 from engine.core.errors import (
     CommandError,
@@ -25,7 +25,7 @@ from engine.core.errors import (
 from engine.core.ids import ChannelId, ContentTopic
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
-from engine.events import EngineEvent
+from engine.events import EngineEvent, MessageChanged
 from engine.file_views import FileProgressed, FileState
 from engine.persistence import saved_file
 from engine.runtime.files import transfer
@@ -280,6 +280,28 @@ async def test_pause_and_cancel(tmp_path: Path) -> None:
         await alice.engine.files.cancel(group, sent)
         assert (await alice.shown(group, sent)).state is FileState.COMPLETE
         assert list(alice.chunks.iterdir()), "others may fetch it still"
+
+
+async def test_cancelling_says_that_only_what_really_went_was_thrown_away(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        stuck = max(bob.chunks.iterdir(), key=lambda chunk: chunk.stat().st_size)
+        stuck.unlink()
+        stuck.mkdir()  # The disk does not remove it as a file.
+        bob.told.clear()
+        await bob.engine.files.cancel(group, sent)
+        assert list(bob.chunks.iterdir()) == [stuck]
+        told = [
+            event.message.file.thrown_away_bytes
+            for event in bob.told
+            if isinstance(event, MessageChanged) and event.message.file is not None
+        ]
+        assert max(told) == 4 * CHUNK_BYTES
+        assert (await bob.shown(group, sent)).thrown_away_bytes == 4 * CHUNK_BYTES
 
 
 async def test_what_is_paused_says_how_far_it_has_come_also_after_a_restart(tmp_path: Path) -> None:

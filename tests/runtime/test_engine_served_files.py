@@ -9,6 +9,7 @@ from msgspec import structs
 
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
 from engine.core.blobs.requests import ChunkAnswer
+from engine.core.counters import Counters
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, MessageId
 from engine.core.ports import StoredTransfer
@@ -204,6 +205,19 @@ def test_who_repeats_our_file_and_takes_that_back_hides_nothing_of_ours() -> Non
     assert book.own(root) is None
 
 
+async def test_files_and_peers_that_are_not_followed_any_more_are_counted() -> None:
+    counters, many = Counters(), [PeerId(str(number)) for number in range(served.MAX_PEERS + 3)]
+    known, others = ServedFiles(FileBook(), lambda: many, counters), (ChunkName(b"o" * 32),)
+    name = ChunkName(b"n" * 32)
+    for number in range(served.MAX_FILES + 2):
+        root, name = ChunkName(bytes([number]) * 32), ChunkName(bytes([number]) * 31 + b"n")
+        known.know(Manifest(key=bytes(32), root=root, size=2 * CHUNK_BYTES), (name, *others))
+    assert (counters["files.served_left"], counters["files.takers_left"]) == (2, 0)
+    for peer_id in many:
+        known.given(peer_id, name)
+    assert (counters["files.served_left"], counters["files.takers_left"]) == (2, 3)
+
+
 async def test_a_fetch_is_over_although_the_disk_failed_when_it_was_to_be_told() -> None:
     book, ours, asked = FileBook(), stored("ours", is_own=True), list[FetchView | None]()
     book.add(ours)
@@ -219,7 +233,7 @@ async def test_a_fetch_is_over_although_the_disk_failed_when_it_was_to_be_told()
         again.set()
         return None
 
-    known = ServedFiles(book, lambda: () if asked else (peer,))
+    known = ServedFiles(book, lambda: () if asked else (peer,), Counters())
     known.know(ours.stored.transfer.manifest, (name, ChunkName(b"2" * 32)))
     progress = Progress(book, {}, known, tell=ignore, view=refuse, publish=lambda _event: None)
     running = asyncio.create_task(progress.run())

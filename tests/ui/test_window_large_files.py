@@ -167,7 +167,9 @@ def test_its_sender_sees_how_much_of_it_was_fetched_from_here() -> None:
             assert shown_buttons(it, row) == [RowButton.FILE_SAVE, RowButton.FILE_OPEN]
             several = replace(one, peers=3, rate=0)
             engine.tell(tell(file=replace(fetched, fetch=several)))
-            await until(lambda: "3 are fetching it, the furthest: 6.0 MB of 24.0 MB" in said(it))
+            await until(
+                lambda: "Being fetched over 3 connections, the furthest: 6.0 MB" in said(it)
+            )
             gone = FileProblem(fault=FileFault.NOT_HERE)
             failed = replace(fetched, state=FileState.FAILED, problem=gone)
             engine.tell(tell(file=failed))

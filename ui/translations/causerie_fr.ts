@@ -24,14 +24,6 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n are fetching it, the furthest: {done}</source>
-        <comment>Being fetched: {done}</comment>
-        <translation>
-            <numerusform>En cours de récupération&#xa0;: {done}</numerusform>
-            <numerusform>%n récupèrent ce fichier, le plus avancé&#xa0;: {done}</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>%n asking</source>
         <comment>%n asking</comment>
         <translation>
@@ -1430,6 +1422,14 @@
     <message>
         <source>Being deleted for everybody…</source>
         <translation>Suppression pour tout le monde…</translation>
+    </message>
+    <message numerus="yes">
+        <source>Being fetched over %n connections, the furthest: {done}</source>
+        <comment>Being fetched: {done}</comment>
+        <translation>
+            <numerusform>En cours de récupération&#xa0;: {done}</numerusform>
+            <numerusform>En cours de récupération par %n connexions, la plus avancée&#xa0;: {done}</numerusform>
+        </translation>
     </message>
     <message>
         <source>Besides these, of so many weeks the newest stays.</source>

@@ -101,15 +101,20 @@ class BlobDisk:
                 return min(sum(await self.held(names)) * CHUNK_BYTES, manifest.size)
         return 0
 
-    async def remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
-        """Remove the chunks of ``manifests`` that none of ``kept`` has, and their open copies."""
-        await self._run(self._remove, manifests, kept)
+    async def remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> int:
+        """Remove the chunks of ``manifests`` that none of ``kept`` has, and their open copies.
 
-    def _remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
+        Return how many bytes of the files went: what the disk does not let go stays.
+        """
+        return await self._run(self._remove, manifests, kept)
+
+    def _remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> int:
         # A list may name chunks of another file: only its author says what is in it.
-        self._files.remove(self._all_names(manifests) - self._all_names(kept))
-        for root in {each.root for each in manifests} - {each.root for each in kept}:
+        gone = self._files.remove(self._all_names(manifests) - self._all_names(kept))
+        roots = {each.root for each in manifests}
+        for root in roots - {each.root for each in kept}:
             shutil.rmtree(self._opened_at(root), ignore_errors=True)
+        return min(len(gone - roots) * CHUNK_BYTES, sum(each.size for each in manifests))
 
     async def sweep(self, found: set[ChunkName], kept: Collection[Manifest]) -> None:
         """Remove what was ``found`` and belongs to no message: it was being sent or removed."""

@@ -1,7 +1,9 @@
 """How much of our own files peers fetch from this device, as far as it was really sent to them.
 
 Who asks what is here of a file names its root, so from then on its chunks are known.  A chunk that
-a peer gets again counts once.  No message says which peer is which member, so nobody is named.
+a peer gets again counts once.  No message says which peer is which member, and a member may be many
+peers: so nobody is named, and what is counted are connections.  Counts ``files.served_left`` and
+``files.takers_left``: a file, or a peer that gets one, that is not followed any more.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
+from engine.core.counters import Counters
 from engine.file_views import FetchView
 from engine.network.libp2p.ports import PeerId
 from engine.runtime.files.book import FileBook, FileKey
@@ -39,9 +42,12 @@ class _Served:
 
 
 class ServedFiles:
-    def __init__(self, book: FileBook, connected: Callable[[], Collection[PeerId]]) -> None:
+    def __init__(
+        self, book: FileBook, connected: Callable[[], Collection[PeerId]], counters: Counters
+    ) -> None:
         self._book = book
         self._connected = connected
+        self._counters = counters
         self._files: dict[ChunkName, _Served] = {}
         """By root; of which a chunk was sent last stands last."""
         self.begun = asyncio.Event()
@@ -59,6 +65,7 @@ class ServedFiles:
             if len(self._files) == MAX_FILES:
                 idle = (root for root, file in self._files.items() if not file.takers)
                 del self._files[next(idle, next(iter(self._files)))]
+                self._counters.add("files.served_left")
             self._files[manifest.root] = _Served(manifest.size, bits)
 
     def given(self, peer_id: PeerId, name: ChunkName) -> None:
@@ -80,6 +87,7 @@ class ServedFiles:
             file.takers[peer_id] = taker
             if len(file.takers) > MAX_PEERS:
                 del file.takers[next(iter(file.takers))]
+                self._counters.add("files.takers_left")
 
     def now(self) -> dict[FileKey, FetchView]:
         """What is fetched from here at the moment."""

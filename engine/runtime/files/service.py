@@ -103,7 +103,8 @@ class Files:
         self._network = None if blobs is None else CutOffBlobs(blobs, is_cut_off)
         self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
-        served = ServedFiles(book, tuple if self._network is None else self._network.peers)
+        peers = tuple if self._network is None else self._network.peers
+        served = ServedFiles(book, peers, context.counters)
         self._shelf = None if self._disk is None else ServedShelf(self._disk, served)
         self._gate = asyncio.Semaphore(MAX_REQUESTS)
         self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
@@ -259,10 +260,10 @@ class Files:
                 self._not_whole(blob)
                 await self._remove_chunks(blob)
 
-    async def _remove_chunks(self, blob: Blob) -> None:
-        if self._disk is not None:
-            kept = self._manifests(without=(blob.key,))
-            await self._disk.remove([blob.stored.transfer.manifest], kept)
+    async def _remove_chunks(self, blob: Blob) -> int:
+        """Return how many bytes of the file went."""
+        kept, going = self._manifests(without=(blob.key,)), [blob.stored.transfer.manifest]
+        return 0 if self._disk is None else await self._disk.remove(going, kept)
 
     def _not_whole(self, blob: Blob) -> None:
         conversation_id, message_id = blob.key
@@ -359,14 +360,13 @@ class Files:
             await self._set(blob, TransferState.COMPLETE)
             return
         async with self._turn:
-            came_bytes = blob.done_bytes(blob.stored.transfer.manifest.size)
             await self._end(blob)
-            blob.thrown_away_bytes = came_bytes
-            await self._remove(blob)
+            blob.thrown_away_bytes = await self._remove(blob)
+            await self._tell(blob)
 
-    async def _remove(self, blob: Blob) -> None:
+    async def _remove(self, blob: Blob) -> int:
         await self._change(blob, TransferState.OFFERED, None, note=LET_GO)
-        await self._remove_chunks(blob)
+        return await self._remove_chunks(blob)
 
     async def let_go(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], *, unasked: bool
