@@ -4,10 +4,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.api import MAX_LARGE_FILE_BYTES
+from engine.events import ConversationRemoved, MessageRemoved
 from tests.patience import PATIENCE_S
 from tests.ui.driving import Key, group_stage, play, stage, until
+from tests.ui.on_messages import in_view, own_held
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words
 from ui.attachments import Prepared, prepare_file
@@ -121,6 +124,102 @@ def test_what_is_refused_is_not_said_in_another_conversation(
             await it.window.tasks.settle()
             assert not said
             assert begun == ["none.bin"]
+
+    play(scenario)
+
+
+def test_what_is_to_go_out_waits_in_its_conversation(tmp_path: Path) -> None:
+    chart = tmp_path / "chart.pdf"
+    chart.write_bytes(b"chart")
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        asked = engine.receive(here, "Maya", "Who has the chart?")
+        async with stage(engine, opening=here) as it:
+            pane = it.window.pane
+            await until(lambda: in_view(it, asked))
+            pane.writing.reply(asked)
+            pane.attaching.take_files([chart])
+            await until(lambda: len(pane.attaching.files) == 1)
+            it.write("Here", on=pane.composer.box)
+            it.window.open_conversation(there)
+            assert (pane.attaching.files, pane.composer.text()) == ((), "")
+            assert not pane.attachment_bar.isVisible()
+            assert not pane.composer_bar.isVisible()
+            it.window.open_conversation(here)
+            assert [file.name for file in pane.attaching.files] == ["chart.pdf"]
+            assert pane.attachment_bar.isVisible()
+            assert seen_words(pane.composer_bar)[0] == "Reply to Maya"
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: bool(engine.called("send_file")))
+            assert not pane.composer_bar.isVisible()
+            it.window.open_conversation(there)
+            it.window.open_conversation(here)
+            assert not pane.attaching.files
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("how", ["retracted", "removed"])
+def test_what_is_answered_is_not_kept_in_a_conversation_where_it_is_gone(how: str) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        asked = engine.receive(here, "Maya", "Who has the chart?")
+        async with stage(engine, opening=here) as it:
+            pane = it.window.pane
+            await until(lambda: in_view(it, asked))
+            pane.writing.reply(asked)
+            it.window.open_conversation(there)
+            if how == "removed":
+                engine.tell(MessageRemoved(conversation_id=here, message_id=asked.message_id))
+            else:
+                engine.alter(replace(asked, retracted=True))
+            await it.window.tasks.settle()
+            it.window.open_conversation(here)
+            assert not pane.composer_bar.isVisible()
+
+    play(scenario)
+
+
+def test_files_wait_while_an_old_message_is_edited(tmp_path: Path) -> None:
+    chart = tmp_path / "chart.pdf"
+    chart.write_bytes(b"chart")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            pane, mine = it.window.pane, own_held(engine, group, "first")
+            await until(lambda: in_view(it, mine))
+            pane.attaching.take_files([chart])
+            await until(lambda: len(pane.attaching.files) == 1)
+            it.press(Key.Key_Up, on=pane.composer.box)
+            assert pane.composer.text() == "first"
+            assert not pane.attachment_bar.isVisible()
+            it.write("!", on=pane.composer.box)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: bool(engine.called("edit")))
+            assert [file.name for file in pane.attaching.files] == ["chart.pdf"]
+
+    play(scenario)
+
+
+def test_what_was_to_go_out_in_a_group_that_is_gone_goes_nowhere(tmp_path: Path) -> None:
+    chart = tmp_path / "chart.pdf"
+    chart.write_bytes(b"chart")
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        async with stage(engine, opening=here) as it:
+            pane = it.window.pane
+            pane.attaching.take_files([chart])
+            await until(lambda: len(pane.attaching.files) == 1)
+            engine.tell(ConversationRemoved(conversation_id=here))
+            await until(lambda: not pane.is_open(here))
+            it.window.open_conversation(there)
+            assert not pane.attaching.files
+            assert not pane.attachment_bar.isVisible()
 
     play(scenario)
 

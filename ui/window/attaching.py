@@ -59,10 +59,15 @@ class Attaching(QObject):
         bar.removed.connect(self._remove)
         bar.original_wanted.connect(self._take_original)
 
-    def clear(self) -> None:
-        """Nothing goes out; what is still being read is not attached either."""
+    def put_aside(self) -> tuple[Prepared, ...]:
+        """Nothing goes out for now; what is still being read is not attached any more."""
         self._turn += 1
-        self._show(())
+        return self.take_all()
+
+    def bring_back(self, files: Sequence[Prepared]) -> None:
+        """What was put aside goes out with the next message, before what came meanwhile."""
+        if files:
+            self._show((*files, *self.files)[:MAX_TOGETHER], take_focus=False)
 
     def take_all(self) -> tuple[Prepared, ...]:
         """What goes out now; what is still being read is attached to the next message."""
@@ -70,11 +75,11 @@ class Attaching(QObject):
         self._show(())
         return files
 
-    def _show(self, files: Sequence[Prepared]) -> None:
+    def _show(self, files: Sequence[Prepared], *, take_focus: bool = True) -> None:
         self.files = tuple(files)
         self._bar.show_files(self.files)
         self._composer.has_attachment(bool(files))
-        if files:
+        if files and take_focus:
             self._composer.box.setFocus()
 
     def add(self, file: Prepared) -> None:

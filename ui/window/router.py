@@ -103,6 +103,7 @@ class EventRouter(QObject):
         self._shown.notifications.withdraw(event.conversation_id)
         was_open = self._shown.pane.is_open(event.conversation_id)
         self._shown.model.remove(event.conversation_id)
+        self._shown.pane.writing.drop(event.conversation_id)
         if was_open:
             self._shown.pane.forget()
             self.open_conversation_removed.emit()
@@ -146,6 +147,8 @@ class EventRouter(QObject):
     def _message_changed(self, event: MessageChanged) -> None:
         if self._shown.pane.is_open(event.message.conversation_id):
             self._shown.pane.change(event.message)
+        else:
+            self._shown.pane.writing.changed(event.message)
         self._shown.notifications.message_changed(event.message)
 
     def _file_progressed(self, event: FileProgressed) -> None:
@@ -155,6 +158,8 @@ class EventRouter(QObject):
     def _message_removed(self, event: MessageRemoved) -> None:
         if self._shown.pane.is_open(event.conversation_id):
             self._shown.pane.remove(event.message_id)
+        else:
+            self._shown.pane.writing.removed(event.message_id)
         self._shown.notifications.message_removed(event.conversation_id, event.message_id)
 
     def _timeline_changed(self, event: TimelineChanged) -> None:

@@ -1,19 +1,23 @@
 """Turns the composer's text into a message, a reply or an edit.
 
 It leads texts to the engine through ``UnsentTexts``, so that none is lost, and keeps the draft of a
-new message apart while an old one is edited.  People whose names were completed are mentioned by
-their ids; a name that was only typed stays a word.
+new message apart while an old one is edited.  What is answered and the files that are to go out
+wait in their conversation while one looks into others.  People whose names were completed are
+mentioned by their ids; a name that was only typed stays a word.
 """
 
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.api import MAX_CAPTION_BYTES, ChatEngine, Mention
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView
+from ui.attachments import Prepared, forget_copy
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.attaching import Attaching
@@ -22,11 +26,21 @@ from ui.window.composer_bar import ComposerBar
 from ui.window.mentioning import Mentioning
 from ui.window.unsent import Unsent, UnsentTexts
 
+MAX_WAITING: Final = 16
+"""Conversations with an answer or files that wait; of more the oldest are dropped."""
+
 
 class Mode(Enum):
     NEW = auto()
     REPLY = auto()
     EDIT = auto()
+
+
+class _Waiting(Struct, frozen=True):
+    """What was to go out in a conversation, beside its draft."""
+
+    answered: MessageView | None
+    files: tuple[Prepared, ...]
 
 
 class Writing(QObject):
@@ -65,6 +79,10 @@ class Writing(QObject):
         """The message that is answered or edited."""
         self._put_aside = ""
         """What stood in the composer when editing began."""
+        self._files_aside: tuple[Prepared, ...] = ()
+        """What was attached then."""
+        self._waiting: dict[ConversationId, _Waiting] = {}
+        """In conversations that one left, the last of them last."""
         self._mentioning = Mentioning(composer)
         composer.submitted.connect(self._submit)
         composer.draft_changed.connect(self._save_draft)
@@ -82,6 +100,10 @@ class Writing(QObject):
         self._mentioning.offer(conversation)
         draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
         self._composer.open(conversation.name, draft)
+        waiting = self._waiting.pop(conversation.conversation_id, _Waiting(None, ()))
+        if waiting.answered is not None:
+            self._answer(waiting.answered)
+        self._attaching.bring_back(waiting.files)
 
     def refresh(self, conversation: ConversationView) -> None:
         """Members changed."""
@@ -92,30 +114,49 @@ class Writing(QObject):
         """Keep what was written; an edit that was begun is dropped."""
         if self._conversation is None:
             return
+        answered = self._about if self._mode is Mode.REPLY else None
         self.cancel()
-        self._attaching.clear()
+        self._keep(self._conversation.conversation_id, answered)
         self._composer.flush_draft()
         self._composer.stop_typing()
+
+    def _keep(self, conversation_id: ConversationId, answered: MessageView | None) -> None:
+        files = self._attaching.put_aside()
+        if answered is not None or files:
+            self._waiting[conversation_id] = _Waiting(answered, files)
+            if len(self._waiting) > MAX_WAITING:
+                self.drop(next(iter(self._waiting)))
+
+    def drop(self, conversation_id: ConversationId) -> None:
+        """Nothing is to go out there any more."""
+        if (waiting := self._waiting.pop(conversation_id, None)) is not None:
+            _forget(waiting.files)
 
     def forget(self) -> None:
         self._conversation = None
         self._start_new()
+        _forget(self._attaching.put_aside())
 
     def _start_new(self) -> None:
         self._mode, self._about, self._put_aside = Mode.NEW, None, ""
         self._bar.hide()
+        files, self._files_aside = self._files_aside, ()
+        self._attaching.bring_back(files)
 
     # --- about a message --------------------------------------------------------------------------
 
     def reply(self, message: MessageView) -> None:
         self.cancel()
+        self._answer(message)
+        self._composer.box.setFocus()
+
+    def _answer(self, message: MessageView) -> None:
         self._mode, self._about = Mode.REPLY, message
         self._bar.show_reply(message)
-        self._composer.box.setFocus()
 
     def edit(self, message: MessageView) -> None:
         self.cancel()
-        self._attaching.clear()
+        self._files_aside = self._attaching.put_aside()
         self._composer.flush_draft()
         self._mode, self._about = Mode.EDIT, message
         self._put_aside = self._composer.text()
@@ -143,6 +184,9 @@ class Writing(QObject):
         """A message is gone; nothing can be said about it any more."""
         if self._about is not None and self._about.message_id == message_id:
             self.cancel()
+        for conversation_id, waiting in self._waiting.items():
+            if waiting.answered is not None and waiting.answered.message_id == message_id:
+                self._waiting[conversation_id] = _Waiting(None, waiting.files)
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -218,3 +262,8 @@ class Writing(QObject):
                 await self._engine.timeline.set_typing(open_id, active=active)
 
             self._tasks.spawn(work, purpose=tr("tell that you are typing"), retry=False)
+
+
+def _forget(files: tuple[Prepared, ...]) -> None:
+    for file in files:
+        forget_copy(file)
