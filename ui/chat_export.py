@@ -24,8 +24,8 @@ from engine.api import ChatEngine
 from engine.core.errors import CommandError, CommandRefusal, StorageError, StorageFault
 from engine.core.file_names import clean_file_name
 from engine.core.ids import MessageId, Position
-from engine.events import ConversationView, MessageKind, MessageView
-from ui.conversation_words import kind_words, sender_words
+from engine.events import ConversationView, MessageKind, MessageView, QuoteView
+from ui.conversation_words import forwarded_words, kind_words, quote_words, sender_words
 from ui.file_words import is_here
 from ui.foreign_text import one_line
 from ui.times import moment, moment_words
@@ -215,8 +215,10 @@ def message_html(message: MessageView, path: str) -> str:
         when += f" ({html.escape(tr('edited'))})"
     own = ' class="own"' if message.is_own else ""
     parts = [f"<article{own}><header><b>{who}</b> {when}</header>"]
-    if message.quote is not None and message.quote.text:
-        parts.append(f'<blockquote dir="auto">{html.escape(message.quote.text)}</blockquote>')
+    if message.forwarded and not message.retracted:
+        parts.append(f"<footer>{html.escape(forwarded_words())}</footer>")
+    if message.quote is not None and not message.retracted:
+        parts.append(_quote_html(message.quote))
     is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE} and not message.retracted
     said = message.text if is_said else kind_words(message)
     if said:
@@ -228,6 +230,13 @@ def message_html(message: MessageView, path: str) -> str:
         parts.append(f"<footer>{html.escape(counted)}</footer>")
     parts.append("</article>\n")
     return "".join(parts)
+
+
+def _quote_html(quote: QuoteView) -> str:
+    name, words = quote_words(quote)
+    is_known = quote.position is not None or quote.from_before
+    said = f"<br>{html.escape(words)}" if is_known else ""  # Nobody can ask for it on a page.
+    return f'<blockquote dir="auto">{_name_html(name)}{said}</blockquote>'
 
 
 def _file_html(message: MessageView, path: str) -> str:
@@ -271,6 +280,7 @@ def message_data(message: MessageView, path: str) -> dict[str, object]:
         "text": message.text,
         "edited_ms": message.edited_ms,
         "retracted": message.retracted,
+        "forwarded": message.forwarded,
         "answers": None if message.quote is None else message.quote.message_id,
         "reactions": [{"emoji": each.emoji, "count": each.count} for each in message.reactions],
         "file": None,

@@ -1,4 +1,4 @@
-"""Sentences about a conversation: its members, what happened in it, who types, who is muted.
+"""Sentences about a conversation: its members, what happened in it, who types, what is quoted.
 
 Pure functions over read models, so that every sentence can be tested without a window.
 """
@@ -15,9 +15,10 @@ from engine.events import (
     MessageKind,
     MessageView,
     OpenChannelView,
+    QuoteView,
 )
 from ui.deed_words import deed_words
-from ui.file_words import with_caption
+from ui.file_words import is_picture, titled, with_caption
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
 from ui.regional import decimal
@@ -26,6 +27,8 @@ from ui.translate import tr
 _MAX_NAME = 40
 _LONGEST_NAME = 64
 _QUOTED = 80
+_QUOTE = 280
+"""Of a message that another one answers."""
 NO_TEXT = "binary"
 """The kind of content in an open channel that cannot be shown."""
 _LEAST_PERCENT = 0.0001
@@ -233,3 +236,41 @@ def flood_words(flood: FloodView, group_name: str) -> str:
     if not group_name:
         return words
     return tr("{group}: {words}").format(group=one_line(group_name, 60), words=words)
+
+
+def forwarded_words() -> str:
+    return tr("Forwarded")
+
+
+def not_shown_words() -> str:
+    return tr("Not shown on this device")
+
+
+def from_before_words() -> tuple[str, str]:
+    return tr("A message from before you came"), tr("You were not given its key")
+
+
+def quote_words(quote: QuoteView) -> tuple[str, str]:
+    """Who is quoted, and what they say now; of a message that is not here, what one can do.
+
+    Of one from before we came it is said why it does not come; of one that was deleted here, or
+    whose sender is hidden, nothing is known but who said it.
+    """
+    if quote.from_before:
+        return from_before_words()
+    if quote.position is None:
+        return tr("A message that is not here yet"), tr("Click to ask for it")
+    name = tr("You") if quote.is_own else one_line(quote.sender_name, _LONGEST_NAME) or "?"
+    if quote.retracted:
+        return name, tr("Deleted message")
+    if quote.hidden:
+        return name, not_shown_words()
+    return name, one_line(_quoted_text(quote), _QUOTE)
+
+
+def _quoted_text(quote: QuoteView) -> str:
+    """A picture has a name of letters and digits, as a rule: it is said to be one instead."""
+    file = quote.file
+    if file is None or not is_picture(file):
+        return quote.text
+    return titled(file, "" if quote.text == file.name else quote.text)

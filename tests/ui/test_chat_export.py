@@ -21,7 +21,7 @@ from engine.core.errors import (
     StorageFault,
 )
 from engine.core.ids import ConversationId
-from engine.events import MessageKind, MessageView, ReactionView
+from engine.events import MessageKind, MessageView, QuoteView, ReactionView
 from engine.file_views import FileState, FileView
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Key, Stage, play, stage, until
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("qapp")
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 HARMLESS = {
     *("html", "head", "meta", "title", "style", "body", "h1", "p"),
-    *("article", "header", "b", "bdi", "blockquote", "div", "footer", "img"),
+    *("article", "header", "b", "bdi", "blockquote", "br", "div", "footer", "img"),
 }
 
 
@@ -147,6 +147,22 @@ def test_what_was_said_about_a_message_stands_with_it() -> None:
     assert "\N{WATER WAVE} 2" in page
     assert data["edited_ms"] == row.sent_ms
     assert data["reactions"] == [{"emoji": "\N{WATER WAVE}", "count": 2}]
+    quote = QuoteView(message_id=row.message_id, position=row.position, sender_name="Jonas <b>")
+    row = replace(row, forwarded=True, quote=replace(quote, text="when is it?"))
+    page, data = message_html(row, ""), message_data(row, "")
+    assert "Forwarded" in page
+    assert "Jonas &lt;b&gt;" in page
+    assert "when is it?" in page
+    assert (data["forwarded"], data["answers"]) == (True, row.message_id)
+    for gone in (replace(quote, text="secret", hidden=True), replace(quote, retracted=True)):
+        page = message_html(replace(row, quote=gone), "")
+        assert "Jonas" in page
+        assert "secret" not in page
+    missing = message_html(replace(row, quote=QuoteView(message_id=row.message_id)), "")
+    assert "not here" in missing
+    assert "Click" not in missing
+    picture = FileView(name="a.png", media_type="image/png", size=4, width=4, height=4)
+    assert "Photo" in message_html(replace(row, quote=replace(quote, file=picture)), "")
     row = replace(row, text="", retracted=True)
     assert "low water" not in message_html(row, "")
     assert message_data(row, "")["retracted"]

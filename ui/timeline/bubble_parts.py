@@ -12,8 +12,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
 from engine.core.ids import ParticipantId
-from engine.events import MessageView, QuoteView, ReactionView
-from ui.file_words import is_picture, titled
+from engine.events import MessageView, ReactionView
+from ui.conversation_words import forwarded_words, quote_words
+from ui.file_words import is_picture
 from ui.foreign_text import one_line
 from ui.regional import grouped
 from ui.theme import Theme
@@ -25,7 +26,6 @@ QUOTE_BAR = 3
 MORE_CHIP = "…"
 """Stands for all reactions that have no chip of their own."""
 _MAX_NAME = 64
-_QUOTED = 280
 _LEAST_QUOTE = 120.0
 _CHIP_HEIGHT = 24
 _CHIP_GAP = 6
@@ -103,44 +103,6 @@ def parts_above(
         width = max(width, quote.rect.width())
         height = quote.rect.bottom() - at.y() + theme.metrics.gap(4)
     return PartsAbove(forwarded=forwarded, quote=quote, width=width, height=height)
-
-
-def forwarded_words() -> str:
-    return tr("Forwarded")
-
-
-def not_shown_words() -> str:
-    return tr("Not shown on this device")
-
-
-def from_before_words() -> tuple[str, str]:
-    return tr("A message from before you came"), tr("You were not given its key")
-
-
-def quote_words(quote: QuoteView) -> tuple[str, str]:
-    """Who is quoted, and what they say now; of a message that is not here, what one can do.
-
-    Of one from before we came it is said why it does not come; of one that was deleted here, or
-    whose sender is hidden, nothing is known but who said it.
-    """
-    if quote.from_before:
-        return from_before_words()
-    if quote.position is None:
-        return tr("A message that is not here yet"), tr("Click to ask for it")
-    name = tr("You") if quote.is_own else one_line(quote.sender_name, _MAX_NAME) or "?"
-    if quote.retracted:
-        return name, tr("Deleted message")
-    if quote.hidden:
-        return name, not_shown_words()
-    return name, one_line(_quoted_text(quote), _QUOTED)
-
-
-def _quoted_text(quote: QuoteView) -> str:
-    """A picture has a name of letters and digits, as a rule: it is said to be one instead."""
-    file = quote.file
-    if file is None or not is_picture(file):
-        return quote.text
-    return titled(file, "" if quote.text == file.name else quote.text)
 
 
 def quoted_picture(message: MessageView) -> MessageView | None:

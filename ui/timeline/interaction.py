@@ -22,12 +22,13 @@ from engine.core.ids import MessageId
 from engine.events import MessageView, QuoteView
 from engine.history_views import HistoryReason, HistoryState
 from engine.text_spans import SpanKind
+from ui.conversation_words import from_before_words, not_shown_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
-from ui.timeline.bubble_parts import MORE_CHIP, from_before_words, not_shown_words
+from ui.timeline.bubble_parts import MORE_CHIP
 from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox

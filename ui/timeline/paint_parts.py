@@ -10,6 +10,7 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
 
+from ui.conversation_words import forwarded_words
 from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.bubble_parts import (
@@ -18,7 +19,6 @@ from ui.timeline.bubble_parts import (
     Chip,
     PartsAbove,
     QuoteBox,
-    forwarded_words,
 )
 from ui.timeline.buttons import advance, strong
 from ui.timeline.file_pictures import FilePictures, draw_small

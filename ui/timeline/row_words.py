@@ -15,7 +15,13 @@ from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView, QuoteView
 from engine.file_views import FileState
 from engine.history_views import LostView
-from ui.conversation_words import NO_TEXT, kind_words, sender_words
+from ui.conversation_words import (
+    NO_TEXT,
+    forwarded_words,
+    kind_words,
+    quote_words,
+    sender_words,
+)
 from ui.file_words import (
     done_share,
     file_problem_words,
@@ -32,7 +38,7 @@ from ui.history_words import earlier_words, short_address
 from ui.marked_text import spoken_text
 from ui.people import JOIN_PREFIX
 from ui.regional import grouped
-from ui.timeline.bubble_parts import forwarded_words, quote_words, reaction_words
+from ui.timeline.bubble_parts import reaction_words
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
