@@ -136,6 +136,23 @@ def test_keys_work_whatever_has_the_focus_and_escape_gives_it_back() -> None:
     play(scenario)
 
 
+def test_keys_that_come_faster_than_pictures_lead_as_far_as_they_were_pressed() -> None:
+    async def scenario() -> None:
+        async with looking(20, 40, 60, 80) as (it, viewer, rows):
+            seen = list[MessageId | None]()
+            viewer.canvas.zoomed.connect(lambda: seen.append(shown_in(viewer)))
+            for _each in range(3):
+                it.press(Key.Key_Right, on=viewer)
+            await until(lambda: shown_in(viewer) == rows[3].message_id)
+            await it.window.tasks.settle()
+            assert shown_in(viewer) == rows[3].message_id
+            assert set(seen) == {rows[3].message_id}, "those between are not decoded to be shown"
+            it.press(Key.Key_Left, on=viewer)
+            await until(lambda: shown_in(viewer) == rows[2].message_id)
+
+    play(scenario)
+
+
 def test_what_was_written_with_a_picture_stands_apart_from_its_time() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

@@ -54,6 +54,8 @@ class ReceivedFiles(QObject):
         self._folders = folders
         self._loaded = loaded
         self._viewer: PictureViewer | None = None
+        self._wanted: MessageView | None = None
+        """The picture that is to be seen in the viewer, once it is decoded."""
         for wanting in pictures:
             wanting.wanted.connect(partial(self._decode, wanting))
 
@@ -124,13 +126,14 @@ class ReceivedFiles(QObject):
 
     def _show_large(self, message: MessageView, within: QWidget | None = None) -> None:
         """``within``: the viewer in which it follows another; nothing if that is closed by then."""
+        self._wanted = message
 
         async def work() -> None:
             data = await self._data(message)
             image, plays = await asyncio.to_thread(_large, data)
             if image is None or not self._window.isVisible():
                 return  # The window may have been locked meanwhile.
-            if within is not None and self._viewer is not within:
+            if self._wanted is not message or (within is not None and self._viewer is not within):
                 return
             viewer = self._open_viewer()
             shown = self._shown_pictures()
@@ -154,11 +157,12 @@ class ReceivedFiles(QObject):
         return self._viewer
 
     def _viewer_closed(self) -> None:
-        self._viewer = None
+        self._viewer = self._wanted = None
 
     def _step(self, step: int) -> None:
-        current = None if self._viewer is None else self._viewer.message
-        if current is None:
+        """From the one that is wanted: keys may come faster than pictures are decoded."""
+        current = self._wanted
+        if self._viewer is None or current is None:
             return
         shown = self._shown_pictures()
         at = next((i for i, one in enumerate(shown) if _is(one, current)), None)
