@@ -7,13 +7,15 @@ message that was topmost when one scrolled last, and whatever is put in above it
 leaves it where it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.core.ids import MessageId
-from ui.timeline.rows import Row, message_in, message_of, row_key
+from ui.timeline.rows import Row, RowKey, message_in, message_of, row_key
 
 _CLOSE_ENOUGH = 0.49
 """Less than half a pixel from the end is the end."""
@@ -55,27 +57,28 @@ class Shift(Struct, frozen=True):
 
 
 def shift_between(before: Sequence[PlacedRow], after: Sequence[PlacedRow]) -> Shift | None:
-    """How a stretch of rows moved as one; None if there is none, or a row in it changed.
+    """How the tallest stretch of rows that look the same moved as one; None if no row does.
 
     Rows are painted at whole pixels, so that is what their places are compared in.
     """
-    if not before or not after:
+    places = {row_key(placed.row): (at, placed) for at, placed in enumerate(before)}
+    shifts = []
+    moves = [_moved(at, placed, places) for at, placed in enumerate(after)]
+    for move, stretch in groupby(zip(moves, after, strict=True), key=itemgetter(0)):
+        rows = [placed for _, placed in stretch]
+        if move is not None:
+            shifts.append(Shift(move[1], rows[0].y, rows[-1].bottom))
+    return max(shifts, key=lambda shift: shift.bottom - shift.top, default=None)
+
+
+def _moved(
+    at: int, placed: PlacedRow, places: Mapping[RowKey, tuple[int, PlacedRow]]
+) -> tuple[int, int] | None:
+    """By how many rows and pixels; None for a row that was not there, or looked different."""
+    was, old = places.get(row_key(placed.row), (0, None))
+    if old is None or old.row != placed.row or old.height != placed.height:
         return None
-    places = {row_key(placed.row): at for at, placed in enumerate(before)}
-    both = [(at, places[key]) for at, p in enumerate(after) if (key := row_key(p.row)) in places]
-    if not both:
-        return None
-    (first, then), (last, _) = both[0], both[-1]
-    if both != [(first + n, then + n) for n in range(last - first + 1)]:
-        return None
-    downs = set()
-    for new, old in ((after[at], before[was]) for at, was in both):
-        if new.row != old.row or new.height != old.height:
-            return None
-        downs.add(round(new.y) - round(old.y))
-    if len(downs) > 1:
-        return None
-    return Shift(downs.pop(), after[first].y, after[last].bottom)
+    return at - was, round(placed.y) - round(old.y)
 
 
 class ViewportLayout:

@@ -54,8 +54,8 @@ class TimelineUpdates(QObject):
         self._told: ConversationView | None = None
         """What the conversation counts as unread, kept until the same messages are shown here."""
         self._unshown = False
-        self._unshown_beside = True
-        """What is unshown are rows that came, and nothing that changed in others."""
+        self._only_rows = True
+        """What is unshown are rows that came or changed, and nothing that is in no row."""
         self._frame_timer = QTimer(self)
         self._frame_timer.setSingleShot(True)
         self._frame_timer.timeout.connect(self._next_frame)
@@ -128,7 +128,7 @@ class TimelineUpdates(QObject):
             if self._is_shown(message) and not self._postpone(partial(self.add, message)):
                 has_changed |= self._add(message)
         if has_changed:
-            self._changed(beside=True)
+            self._changed(only_rows=True)
 
     def _add(self, message: MessageView) -> bool:
         """Whether there is something else to see now."""
@@ -153,7 +153,7 @@ class TimelineUpdates(QObject):
             return
         if self._scene.loaded.replace(message):
             self._announcer.row_changed(message_key(message.message_id))
-            self._changed()
+            self._changed(only_rows=True)
 
     def progress(self, message_id: MessageId, file: FileView) -> None:
         """As ``change``, but it happens several times a second: it is not read out."""
@@ -163,7 +163,7 @@ class TimelineUpdates(QObject):
         if self._navigation.loading or message is None:
             return  # The next one comes soon.
         if loaded.replace(replace(message, file=file)):
-            self._changed()
+            self._changed(only_rows=True)
 
     def remove(self, message_id: MessageId) -> None:
         if self._postpone(lambda: self.remove(message_id)):
@@ -221,13 +221,13 @@ class TimelineUpdates(QObject):
         self.show_changes()
 
     def _show_all(self) -> None:
-        self._unshown, self._unshown_beside = True, False
+        self._unshown, self._only_rows = True, False
         self.show_changes()
 
-    def _changed(self, *, beside: bool = False) -> None:
-        """``beside``: rows came, and their neighbours changed at most."""
+    def _changed(self, *, only_rows: bool = False) -> None:
+        """``only_rows``: all that looks different is in rows that came, went or changed."""
         self._unshown = True
-        self._unshown_beside = self._unshown_beside and beside
+        self._only_rows = self._only_rows and only_rows
         if not self._frame_timer.isActive():
             self._frame_timer.start(_FRAME_MS)
             self.show_changes()
@@ -241,10 +241,10 @@ class TimelineUpdates(QObject):
         """Bring the view up to date without waiting for the next frame."""
         if not self._unshown:
             return
-        only_came, self._unshown, self._unshown_beside = self._unshown_beside, False, True
+        only_rows, self._unshown, self._only_rows = self._only_rows, False, True
         followed = self._scene.layout.sticks
         self._announcer.rows_changed()
-        if only_came:
+        if only_rows:
             self._canvas.follow()
         else:
             self._canvas.refresh()

@@ -1,15 +1,21 @@
 """Scrolling moves what is painted, and leaves the same picture as painting everything."""
 
+import random
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect
 from PySide6.QtGui import QImage, QPaintEvent
 
-from engine.core.ids import MessageId
+from engine.core.ids import DeliveryState, MessageId
+from engine.events import MessageView
 from tests.ui.driving import move_mouse
 from tests.ui.timeline.timeline_stage import (
+    NOW,
     MemoryPages,
     chatter,
+    delivery,
     message,
     opened_view,
     run,
@@ -149,3 +155,56 @@ def test_what_comes_leaves_the_same_picture_as_painting_everything(up: int) -> N
             assert_same(view, "between others")
 
     run(scenario)
+
+
+def test_what_is_sent_and_answered_paints_only_the_newest_rows() -> None:
+    """A run goes on, and its last row looks different then: it is not all there is to paint."""
+    source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 300)])
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            painted, most = Painted(view), view.viewport().height() * 0.5
+            for number in range(300, 310, 2):
+                own = message(number, "Ines", "mine", delivery=delivery(DeliveryState.SAVED))
+                sent = replace(own, delivery=delivery(DeliveryState.SENT, 2))
+                answer = message(number + 1, "Maya", "yours")
+                for say in (view.add, own), (view.change, sent), (view.add, answer):
+                    on_screen(view)
+                    painted.lines.clear()
+                    _tell(view, *say)
+                    on_screen(view)
+                    assert 0 < len(painted.lines) < most, say
+                    assert_same(view, say)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("up", [0, 700])
+def test_what_changes_leaves_the_same_picture_as_painting_everything(up: int) -> None:
+    """A text grows, shrinks or goes, in view or not, at the mouse, with the keys or chosen."""
+    source = MemoryPages(chatter(60))
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            view.canvas.scroll_by(up)
+            await settled(view)
+            await move_mouse(view.viewport(), QPoint(300, 300))
+            chance = random.Random(up)
+            view.enter_at(source.messages[-3].position)
+            for turn in range(80):
+                one = chance.choice(source.messages[-30:])
+                text = "word " * chance.randrange(1, 60)
+                changed = replace(one, text=text, spans=(), edited_ms=chance.choice((None, NOW)))
+                _tell(view, view.change, changed)
+                assert_same(view, (turn, one.message_id))
+                if turn % 20 == 0:
+                    view.remove(chance.choice(source.messages[-30:]).message_id)
+                    view.updates.show_changes()
+                    assert_same(view, (turn, "one less"))
+
+    run(scenario)
+
+
+def _tell(view: TimelineView, tell: Callable[[MessageView], None], told: MessageView) -> None:
+    tell(told)
+    view.updates.show_changes()
