@@ -7,7 +7,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from tests.ui.driving import pair_stage, play
+from tests.ui.driving import pair_stage, play, until
 from tests.ui.scripted_engine import member
 from ui.controls import IconButton
 from ui.tips import set_tip, shown_tip
@@ -105,8 +105,10 @@ def test_a_bead_says_where_it_leads_and_what_its_colour_means() -> None:
     async def scenario() -> None:
         async with pair_stage("Maya") as (it, engine, pair):
             late = replace(engine.row(pair, member("Maya"), "Battery is low.", 5), late=True)
-            engine.arrive(late)
             beads = it.window.pane.header.beads
+            before = beads.sizeHint()
+            engine.arrive(late)
+            await until(lambda: beads.sizeHint() != before)
             beads.setFocus()
             QTest.keyClick(beads, Qt.Key.Key_End)
             QTest.keyClick(beads, Qt.Key.Key_Right)

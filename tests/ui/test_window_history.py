@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QMenu, QProgressBar
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.history.queries import End
-from engine.core.ids import ConversationId, MessageId, UnixMs
+from engine.core.ids import ConversationId, DeliveryState, MessageId, UnixMs
 from engine.core.problems import NoStoreToAsk, QueryFailed
 from engine.events import (
     ClocksAhead,
     ConversationView,
+    DeliveryView,
     GapUpdated,
     GapView,
     MessageView,
@@ -34,6 +35,9 @@ from ui.window.history_bar import HistoryBar
 
 pytestmark = pytest.mark.usefixtures("qapp")
 DAY_MS = 86_400_000
+SENT = DeliveryView(
+    state=DeliveryState.SENT, held_by=(), maybe_held_by=(), of=1, attempts=1, failure=None
+)
 
 
 def running(conversation_id: ConversationId) -> HistoryView:
@@ -367,10 +371,40 @@ def test_thousands_that_come_at_once_do_not_draw_the_header_thousands_of_times(
             monkeypatch.setattr(header, "show_conversation", draw)
             for number in range(1_000):
                 engine.receive(group, "Maya", f"number {number}", notify=False)
+            await until(lambda: drawn[-1:] == ["number 999"])
             assert len(drawn) <= 20
-            await until(lambda: drawn[-1] == "number 999")
             view = it.window.model.conversation(group)
             assert view is not None
             assert it.window.pane.conversation == view
+
+    play(scenario)
+
+
+def test_what_one_sends_draws_the_header_once_and_nowhere_says_that_it_waited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waits for some milliseconds: words about that would flash by."""
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            header, strip = it.window.pane.header, it.window.strip
+            drawn: list[int] = []
+            show = header.show_conversation
+
+            def draw(view: ConversationView, messages: Sequence[MessageView]) -> None:
+                drawn.append(view.waiting_to_send)
+                show(view, messages)
+
+            monkeypatch.setattr(header, "show_conversation", draw)
+            own = engine.row(group, member("Ines", is_self=True), "Lovely")
+            engine.arrive(own)
+            engine.change(group, waiting_to_send=1)
+            engine.deliver(group, own.message_id, SENT)
+            engine.change(group, waiting_to_send=0)
+            assert drawn == []
+            await until(lambda: bool(drawn))
+            assert drawn == [0]
+            engine.change(group, waiting_to_send=1)
+            await until(lambda: drawn == [0, 1] and "1 waiting to send" in seen_words(strip))
 
     play(scenario)

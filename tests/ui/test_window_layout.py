@@ -321,7 +321,7 @@ def test_the_strip_speaks_of_network_and_of_all_conversations() -> None:
             engine.change(group, missing=2, waiting_to_send=1)
             engine.change(other, missing=1, failed=1)
             totals = ["Asking for 3 messages", "1 waiting to send", "1 not sent"]
-            assert [words for words in seen_words(strip) if words in totals] == totals
+            await until(lambda: [words for words in seen_words(strip) if words in totals] == totals)
 
     play(scenario)
 

@@ -333,6 +333,7 @@ def test_ticks_and_beads_open_what_they_mean() -> None:
             await until(lambda: it.window.inspector.panel is not None)
             it.window.inspector.close()
             strip = it.window.pane.header.beads
+            await until(strip.has_any)
             strip.setFocus()
             it.press(Key.Key_Left)
             assert strip.accessibleName().startswith("Look into “You: Lovely")

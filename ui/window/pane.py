@@ -50,7 +50,8 @@ from ui.window.shared_links import SharedLinks
 from ui.window.unsent import UnsentTexts
 from ui.window.writing import Writing
 
-_HEADER_MS = 100
+_HEADER_MS = 50
+"""What was said is shown first, and the header once for all that comes meanwhile."""
 
 
 def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:
@@ -63,6 +64,7 @@ def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:
         first_mention=before.first_mention,
         unread=before.unread,
         first_unread=before.first_unread,
+        waiting_to_send=before.waiting_to_send,
     )
 
 
@@ -154,8 +156,7 @@ class ConversationPane(QWidget):
         self._lay_out()
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self.chat)
         self._header_soon = QTimer(self, singleShot=True)
-        self._header_soon.timeout.connect(self._header_again)
-        self._header_stale = False
+        self._header_soon.timeout.connect(self._show_header)
         self._connect()
 
     def _lay_out(self) -> None:
@@ -529,17 +530,8 @@ class ConversationPane(QWidget):
         return tr("somebody")
 
     def _change_header(self) -> None:
-        """At once, but not anew for each of thousands that come in a row."""
         if not self._header_soon.isActive():
             self._header_soon.start(_HEADER_MS)
-            self._show_header()
-        else:
-            self._header_stale = True
-
-    def _header_again(self) -> None:
-        if self._header_stale:
-            self._header_stale = False
-            self._change_header()
 
     def _show_header(self) -> None:
         if self._conversation is not None:

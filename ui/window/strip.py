@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
@@ -22,6 +22,8 @@ from ui.translate import tr
 
 _HEIGHT, _COMPACT_HEIGHT = 26, 22
 _SHORT_BELOW = 640
+_TOTALS_MS = 50
+"""Every message that one sends waits for a moment, of which nothing needs to be said."""
 
 
 class Dot(QWidget):
@@ -78,6 +80,9 @@ class StatusStrip(Area):
         self.setAccessibleName(tr("Status"))
         self._connection: ConnectionView | None = None
         self._missing = self._to_send = self._not_sent = 0
+        self._counted = (0, 0, 0)
+        self._count_soon = QTimer(self, singleShot=True)
+        self._count_soon.timeout.connect(self._take_counted)
         self._dot = Dot()
         self._link = Text(face="caption", colour="ink2")
         self._reason = ElidedText(face="caption", colour="ink3")
@@ -131,11 +136,17 @@ class StatusStrip(Area):
         self.clock.setVisible(bool(words))
 
     def show_totals(self, conversations: Sequence[ConversationView]) -> None:
-        before = self._missing, self._to_send, self._not_sent
-        self._missing = sum(view.missing for view in conversations)
-        self._to_send = sum(view.waiting_to_send for view in conversations)
-        self._not_sent = sum(view.failed for view in conversations)
-        if (self._missing, self._to_send, self._not_sent) != before:
+        self._counted = (
+            sum(view.missing for view in conversations),
+            sum(view.waiting_to_send for view in conversations),
+            sum(view.failed for view in conversations),
+        )
+        if not self._count_soon.isActive():
+            self._count_soon.start(_TOTALS_MS)
+
+    def _take_counted(self) -> None:
+        if self._counted != (self._missing, self._to_send, self._not_sent):
+            self._missing, self._to_send, self._not_sent = self._counted
             self._fit()
 
     def _show_totals(self, *, short: bool) -> None:
