@@ -360,13 +360,16 @@ class Files:
             await self._set(blob, TransferState.COMPLETE)
             return
         async with self._turn:
-            await self._end(blob)
-            blob.thrown_away_bytes = await self._remove(blob)
-            await self._tell(blob)
+            await self._remove(blob, cancelled=True)
 
-    async def _remove(self, blob: Blob) -> int:
-        await self._change(blob, TransferState.OFFERED, None, note=LET_GO)
-        return await self._remove_chunks(blob)
+    async def _remove(self, blob: Blob, *, cancelled: bool = False) -> None:
+        await self._end(blob)
+        await self._note(blob, TransferState.OFFERED, None, LET_GO)
+        try:
+            gone_bytes = await self._remove_chunks(blob)
+            blob.thrown_away_bytes = gone_bytes if cancelled else 0
+        finally:
+            await self._tell(blob)
 
     async def let_go(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], *, unasked: bool
@@ -391,7 +394,6 @@ class Files:
                 await runner.do(self._held(conversation_id, going))
             for blob in blobs:
                 async with self._turn:
-                    await self._end(blob)
                     await self._remove(blob)
         return going
 
@@ -425,11 +427,7 @@ class Files:
             raise await self._unreadable(blob, error) from error
 
     async def read(
-        self,
-        conversation_id: ConversationId,
-        message_id: MessageId,
-        *,
-        limit: int = MAX_READ_BYTES,
+        self, conversation_id: ConversationId, message_id: MessageId, *, limit: int = MAX_READ_BYTES
     ) -> bytes:
         blob, disk = await self._complete(conversation_id, message_id)
         manifest = blob.stored.transfer.manifest
@@ -446,9 +444,8 @@ class Files:
         if row is None or row.record.file is None:
             raise CommandError(CommandRefusal.NO_FILE)
         try:
-            is_received = is_of_others(row)
-            copy = await disk.open_copy(manifest, row.record.file.name, is_received=is_received)
-            return str(copy)
+            name, is_received = row.record.file.name, is_of_others(row)
+            return str(await disk.open_copy(manifest, name, is_received=is_received))
         except (StorageError, CryptoError) as error:
             raise await self._unreadable(blob, error) from error
 
@@ -497,7 +494,12 @@ class Files:
             await self._end(blob)
             await self._change(blob, state, problem)
 
-    async def _change(
+    async def _change(self, blob: Blob, state: TransferState, problem: FileProblem | None) -> None:
+        await self._note(blob, state, problem)
+        self._begin(blob)
+        await self._tell(blob)
+
+    async def _note(
         self, blob: Blob, state: TransferState, problem: FileProblem | None, note: str = ""
     ) -> None:
         fault = note if problem is None else problem.fault
@@ -509,20 +511,14 @@ class Files:
         blob.become(state, problem, note)
         if state is not TransferState.COMPLETE:
             self._not_whole(blob)
-        self._begin(blob)
-        await self._tell(blob)
 
     def _begin(self, blob: Blob) -> None:
-        known = self._book.blobs.get(blob.key)
-        if self._disk is None or self._network is None or known is not blob:
+        disk, network, known = self._disk, self._network, self._book.blobs.get(blob.key)
+        if disk is None or network is None or known is not blob:
             return
-        manifest = blob.stored.transfer.manifest
+        manifest, online = blob.stored.transfer.manifest, self._online
         around = Around(
-            disk=self._disk,
-            network=self._network,
-            online=self._online,
-            shuffle=self._shuffle,
-            gate=self._gate,
+            disk=disk, network=network, online=online, shuffle=self._shuffle, gate=self._gate
         )
         match blob.state:
             case TransferState.WANTED:
