@@ -5,19 +5,23 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 
 from engine.api import MAX_LARGE_FILE_BYTES
 from engine.events import ConversationRemoved, MessageRemoved
 from tests.patience import PATIENCE_S
-from tests.ui.driving import Key, group_stage, play, stage, until
+from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.on_messages import in_view, own_held
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words
 from ui.attachments import Prepared, prepare_file
+from ui.controls import ElidedText
 from ui.window.attaching import MAX_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("qapp")
 MB = 1024 * 1024
+WAITS = "It goes out as soon as what is attached has been read."
 
 
 def test_of_several_files_each_that_is_refused_is_named_and_the_others_go_out(
@@ -82,7 +86,7 @@ def read_when_set(monkeypatch: pytest.MonkeyPatch, may: threading.Event) -> list
     return begun
 
 
-def test_what_is_still_read_when_one_sends_is_there_for_the_next_message(
+def test_what_one_sends_waits_until_what_is_attached_has_been_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
@@ -91,14 +95,56 @@ def test_what_is_still_read_when_one_sends_is_there_for_the_next_message(
     read_when_set(monkeypatch, may)
 
     async def scenario() -> None:
-        async with group_stage() as (it, _engine, _group):
+        async with group_stage() as (it, engine, _group):
             pane = it.window.pane
             pane.attaching.take_files(paths)
             await until(lambda: len(pane.attaching.files) == 1)
+            it.write("both charts", on=pane.composer.box)
             it.press(Key.Key_Return, on=pane.composer.box)
-            await until(lambda: not pane.attaching.files)
+            assert WAITS in seen_words(pane.composer)
+            assert pane.composer.text() == "both charts"
+            assert not engine.called("send_file")
             may.set()
-            await until(lambda: [file.name for file in pane.attaching.files] == ["late.pdf"])
+            await until(lambda: len(engine.called("send_file")) == 2)
+            assert engine.called("send_file") == [
+                ("first.pdf", "application/pdf", 5, "both charts"),
+                ("late.pdf", "application/pdf", 5, ""),
+            ]
+            assert (pane.attaching.files, pane.composer.text()) == ((), "")
+            assert WAITS not in seen_words(pane.composer)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("why", ["refused", "written on", "left"])
+def test_what_waits_does_not_go_out_by_itself_once_that_may_not_be_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    path, may = tmp_path / "late.pdf", threading.Event()
+    path.write_bytes(b"" if why == "refused" else b"chart")
+    begun = read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        async with stage(engine, opening=here) as it:
+            pane = it.window.pane
+            pane.attaching.take_files([path])
+            await until(lambda: begun == ["late.pdf"])
+            it.write("the chart", on=pane.composer.box)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            if why == "written on":
+                it.write(" of", on=pane.composer.box)
+                assert WAITS not in seen_words(pane.composer)
+            elif why == "left":
+                it.window.open_conversation(there)
+            may.set()
+            await it.window.tasks.settle()
+            assert not engine.called("send_file")
+            assert not engine.called("send_text")
+            if why == "refused":
+                assert pane.composer.text() == "the chart"
+                assert "“late.pdf” is empty." in seen_words(pane.composer)
 
     play(scenario)
 
@@ -239,5 +285,30 @@ def test_a_refused_file_takes_no_place_from_those_behind_it(tmp_path: Path) -> N
             await until(lambda: words in seen_words(pane.composer))
             taken = [file.name for file in pane.attaching.files]
             assert taken == [path.name for path in paths[2:-1]]
+
+    play(scenario)
+
+
+def test_the_name_of_a_picture_stands_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "pier.png"
+    image = QImage(900, 300, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.darkCyan)
+    assert image.save(str(path))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            it.window.resize(1280, 800)
+            for number in (1, 2):
+                pane.attaching.take_files([path])
+                await until(lambda number=number: len(pane.attaching.files) == number)  # type: ignore[misc]
+                await it.window.tasks.settle()
+                await turn()
+                for item in pane.attachment_bar.items:
+                    [name] = [
+                        each for each in item.findChildren(ElidedText) if "pier" in each.text()
+                    ]
+                    shown = item.picture.pixmap().deviceIndependentSize().width()
+                    assert 0 < name.x() - item.picture.x() - shown < 20
 
     play(scenario)

@@ -2968,6 +2968,10 @@
         <translation>Il part comme un message de vous, marqué comme transféré&#xa0;: {text}</translation>
     </message>
     <message>
+        <source>It goes out as soon as what is attached has been read.</source>
+        <translation>Le message partira dès que ce qui y est joint aura été lu.</translation>
+    </message>
+    <message>
         <source>It has not reached anybody yet. It goes from your view and is not sent by itself any more, but what you write after it may still lead others to it.</source>
         <translation>Il n’a encore atteint personne. Il disparaît de votre vue et n’est plus envoyé de lui-même, mais ce que vous écrivez ensuite peut encore y mener les autres.</translation>
     </message>

@@ -1,11 +1,11 @@
 """Attaches files, a drop or the clipboard to the next message.
 
-Reading and scaling happen off the loop, one file after another.  What cannot be sent says why where
-one writes, and nothing else changes.
+Reading and scaling happen off the loop, one file after another, and the message waits for it.  What
+cannot be sent says why where one writes, and nothing else changes.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -52,6 +52,8 @@ class Attaching(QObject):
         self._window = parent
         self._folders = folders
         self._turn = 0
+        self._reading = 0
+        """How much of this turn is being read or written anew."""
         self.files: tuple[Prepared, ...] = ()
         """What goes out with the next message."""
         composer.attach_requested.connect(self.choose)
@@ -62,6 +64,8 @@ class Attaching(QObject):
     def put_aside(self) -> tuple[Prepared, ...]:
         """Nothing goes out for now; what is still being read is not attached any more."""
         self._turn += 1
+        self._reading = 0
+        self._composer.wait_for_files(waits=False, go_on=False)
         return self.take_all()
 
     def bring_back(self, files: Sequence[Prepared]) -> None:
@@ -70,7 +74,7 @@ class Attaching(QObject):
             self._show((*files, *self.files)[:MAX_TOGETHER], take_focus=False)
 
     def take_all(self) -> tuple[Prepared, ...]:
-        """What goes out now; what is still being read is attached to the next message."""
+        """What goes out now."""
         files = self.files
         self._show(())
         return files
@@ -100,15 +104,33 @@ class Attaching(QObject):
             self._change(file, file.small or file)
             return
 
-        async def work() -> None:
+        async def read() -> bool:
             try:
                 whole = await asyncio.to_thread(prepare_original, file)
             except PictureError as problem:
                 self._composer.complain(str(problem))
-                whole = file
+                return False
             self._change(file, whole)
+            return True
 
-        self._tasks.spawn(work, purpose=tr("read the picture"), retry=False)
+        self._read(read, tr("read the picture"))
+
+    def _read(self, work: Callable[[], Awaitable[bool]], purpose: str) -> None:
+        """The message waits for ``work``, and goes out by itself only if that returns True."""
+        turn = self._turn
+        self._reading += 1
+        self._composer.wait_for_files(waits=True)
+
+        async def whole() -> None:
+            is_good = False
+            try:
+                is_good = await work()
+            finally:
+                if turn == self._turn:
+                    self._reading -= 1
+                    self._composer.wait_for_files(waits=self._reading > 0, go_on=is_good)
+
+        self._tasks.spawn(whole, purpose=purpose, retry=False)
 
     def _change(self, before: Prepared, after: Prepared) -> None:
         """Unless it was sent or removed meanwhile."""
@@ -149,7 +171,7 @@ class Attaching(QObject):
     def _prepare(self, makes: Sequence[Callable[[], Prepared]]) -> None:
         turn = self._turn
 
-        async def work() -> None:
+        async def read() -> bool:
             refused: list[str] = []
             more = ""
             for number, make in enumerate(makes):
@@ -170,8 +192,9 @@ class Attaching(QObject):
             if turn == self._turn and (refused or more):
                 # At the end: what is attached takes away what was said before.
                 self._composer.complain(_refusal(refused, more))
+            return not refused and not more
 
-        self._tasks.spawn(work, purpose=tr("read the file"), retry=False)
+        self._read(read, tr("read the file"))
 
 
 def _refusal(refused: Sequence[str], more: str) -> str:

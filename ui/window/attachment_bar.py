@@ -109,7 +109,8 @@ class AttachedFile(QWidget):
         texts.setSpacing(0)
         texts.addWidget(ElidedText(name, face="small", strong=True))
         texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
-        texts.addWidget(self.original)
+        # Without an alignment no line beside it could be wider than this button.
+        texts.addWidget(self.original, 0, Qt.AlignmentFlag.AlignLeft)
         if file.keeps_details:
             texts.addWidget(
                 ElidedText(tr("Place and time stay in it"), face="caption", colour="warn")

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from engine.api import MAX_TEXT_BYTES
 from ui.attachments import dropped_files
 from ui.completion import CompletionPopup
-from ui.controls import Area, IconButton, Text
+from ui.controls import Area, ColourRole, IconButton, Text
 from ui.foreign_text import one_line
 from ui.regional import decimal
 from ui.theme import current_theme, theme_changed
@@ -172,6 +172,10 @@ class Composer(Area):
         self.attach = IconButton("attach", tr("Send a picture or a file"), side=_BOX)
         self.attach.clicked.connect(self.attach_requested)
         self._attached = False
+        self._waits = False
+        """Files are being read that go out with the text."""
+        self._goes_then = False
+        """It was to go out meanwhile."""
         self.emoji = IconButton("emoji", tr("Emoji (Ctrl+E)"), side=_BOX)
         self.emoji.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves it where one writes
         MarkingKeys(self.box)
@@ -285,6 +289,19 @@ class Composer(Area):
         self._attached = attached
         self._judge()
 
+    def wait_for_files(self, *, waits: bool, go_on: bool = True) -> None:
+        """Files are read that go out with the text; ``go_on``: what was to go out meanwhile goes.
+
+        Whoever writes on, or whose file is refused, sends it once more.
+        """
+        goes_now = self._goes_then and go_on and not waits
+        self._goes_then = self._goes_then and go_on and waits
+        if waits != self._waits:
+            self._waits = waits
+            self._judge_sending()
+        if goes_now:
+            self.submit()
+
     def complain(self, words: str) -> None:
         """Say what is wrong where one writes, until one writes on."""
         self._say(words)
@@ -304,11 +321,15 @@ class Composer(Area):
 
     def submit(self) -> None:
         text = self.text()
-        if self._blocked or not (text.strip() or self._attached):
+        if self._blocked or not (text.strip() or self._attached or self._waits):
             return
         if self._over:
             self._judge()
             self.box.setFocus()
+            return
+        if self._waits:
+            self._goes_then = True
+            self._say(tr("It goes out as soon as what is attached has been read."), colour="ink2")
             return
         self._draft_timer.stop()
         self.set_text("")
@@ -319,6 +340,7 @@ class Composer(Area):
     # --- reactions --------------------------------------------------------------------------------
 
     def _edited(self) -> None:
+        self._goes_then = False
         self._judge()
         self.box.fit_wrapping(self.text())
         self.refit()
@@ -348,13 +370,15 @@ class Composer(Area):
                     "send it in parts."
                 ).format(over=decimal(self._over / _KIB), most=MAX_TEXT_BYTES // _KIB)
             )
-        else:
+        elif not self._goes_then:
             self._say("")
-        has_content = bool(text.strip()) or self._attached
-        can_send = not self._blocked and not self._over and has_content
         self.attach.setEnabled(not self._blocked)
-        self.send.setEnabled(can_send)
         self.emoji.setEnabled(not self._blocked)
+        self._judge_sending()
+
+    def _judge_sending(self) -> None:
+        has_content = bool(self.text().strip()) or self._attached or self._waits
+        self.send.setEnabled(not self._blocked and not self._over and has_content)
 
     def _refuse_paste(self) -> None:
         self._say(
@@ -364,7 +388,8 @@ class Composer(Area):
             ).format(most=MAX_TEXT_BYTES // _KIB)
         )
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, *, colour: ColourRole = "danger") -> None:
+        self._foot.recolour(colour)
         self._foot.setText(text)
         self._foot.setVisible(bool(text))
 
