@@ -22,6 +22,8 @@ _KIB = 1024
 _LARGEST_NUMBER = 1000
 _MAX_NAME = 80
 _LONGEST_LEFT_MS = 86_400_000
+_WIDEST_RATE = 99_900_000
+_WIDEST_LEFT_MS = 59 * 60_000
 _ONLY_SHOWN: Final = frozenset({
     "7z", "aac", "avi", "avif", "bmp", "bz2", "csv", "docx", "epub", "flac", "gif", "gz", "heic",
     "jpeg", "jpg", "json", "log", "m4a", "m4v", "md", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg",
@@ -104,6 +106,18 @@ def state_words(file: FileView) -> str:
             return _fetched_from_here(file.fetch, file.size)
         case FileState.INLINE | FileState.COMPLETE | FileState.FAILED:
             return size_words(file.size)
+
+
+def widest_state_words(file: FileView) -> str:
+    """What ``state_words`` says at its widest while the file moves, so that its row does not."""
+    if file.fetch is not None:
+        file = replace(file, fetch=replace(file.fetch, done_bytes=file.size, rate=0))
+    words = state_words(replace(file, done_bytes=file.size, rate=0))
+    if done_share(file) is None:
+        return words
+    rate = tr("{size}/s").format(size=size_words(_WIDEST_RATE))
+    left = tr("{duration} left").format(duration=off_words(_WIDEST_LEFT_MS))
+    return f"{words} · {rate} · {left}"
 
 
 def is_fetched(file: FileView) -> bool:

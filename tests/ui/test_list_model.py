@@ -81,7 +81,7 @@ def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
                 model.remove(view.conversation_id)
             case "filter":
                 wanted = "tide"
-                model.set_filter("TIDE ")
+                model.set_filter("TÍDE ")
             case _:
                 wanted = ""
                 model.set_filter("")

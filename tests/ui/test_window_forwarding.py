@@ -1,16 +1,19 @@
 """Forwarding: to whom, and as what it arrives."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.driving import Key, group_stage, play, until
 from tests.ui.on_messages import (
     ask_by_menu,
     last_row,
 )
-from tests.ui.seeing import seen_words, sheet_of
+from tests.ui.scripted_engine import member
+from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.forward import Forward
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -54,15 +57,22 @@ def test_the_down_key_leads_from_the_search_to_the_first_that_is_found() -> None
     async def scenario() -> None:
         async with group_stage("Tide Gauge") as (it, engine, group):
             engine.add_group("Book Circle")
-            kitchen = engine.add_group("Kitchen")
-            row = engine.receive(group, "Maya", "Low water is 10:52")
+            kitchen = engine.add_group("Kitché")
+            bold = tuple(
+                TextSpan(kind=SpanKind.HIDDEN, start=at, length=2, target="") for at in (0, 11)
+            )
+            row = engine.row(group, member("Maya"), "**Low water** is 10:52")
+            engine.arrive(row := replace(row, spans=bold))
             await ask_by_menu(it, row, "Forward…")
+            it.window.pane.writing.reply(row)
+            assert seen_words(it.window.pane.composer_bar)[1] == "Low water is 10:52"
             sheet = await sheet_of(it.window, Forward)
-            it.write("kit", on=sheet.search)
+            assert "says it is forwarded: Low water is 10:52" in words_of(sheet)
+            it.write("kitche", on=sheet.search)
             it.press(Key.Key_Down, on=sheet.search)
             found = sheet.focusWidget()
             assert isinstance(found, QCheckBox)
-            assert found.accessibleName() == "Kitchen"
+            assert found.accessibleName() == "Kitché"
             it.press(Key.Key_Space, on=found)
             assert sheet.chosen == (kitchen,)
 

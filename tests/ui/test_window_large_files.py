@@ -185,6 +185,29 @@ def test_its_sender_sees_how_much_of_it_was_fetched_from_here() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_row_keeps_its_width_while_its_numbers_change(is_own: bool) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            third = (member("Priya").participant_id,)
+            file = replace(OURS if is_own else RUNNING, held_whole_by=third)
+            row, widths = with_file(engine, group, file, own=is_own), set[float]()
+            await until(lambda: in_view(it, row))
+            for done, rate in ((MB, MB), (9 * MB, 9 * MB), (11 * MB, 61 * MB), (22 * MB, 0)):
+                if not is_own:
+                    now = replace(file, done_bytes=done, rate=rate)
+                else:
+                    now = replace(file, fetch=FetchView(peers=1, done_bytes=done, rate=rate))
+                engine.tell(
+                    FileProgressed(conversation_id=group, message_id=row.message_id, file=now)
+                )
+                await until(lambda now=now: file_of(it, row).state.startswith(state_words(now)))  # type: ignore[misc]
+                widths.add(bubble(it, row)[0].bubble.width())
+            assert len(widths) == 1
+
+    play(scenario)
+
+
 def test_cancelling_says_before_and_after_that_it_throws_away_what_came() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QCheckBox, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.ids import ConversationId
+from engine.core.search_text import folded
 from engine.events import ConversationView, MessageView
 from ui.avatar import draw_avatar
 from ui.controls import SearchLine, Text
@@ -15,6 +16,7 @@ from ui.dialogs.sheet import ScrolledPart, Sheet, field_label
 from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
+from ui.marked_text import shown_text
 from ui.mirrored import draw_text, mirror_widget
 from ui.people import avatar_id, cannot_write_words, picture_of
 from ui.pictures import FACES
@@ -37,7 +39,7 @@ class Forward(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         words = tr("It goes out as a message of yours that says it is forwarded: {text}")
-        text = one_line(with_caption(message, message.text), _QUOTED)
+        text = with_caption(message, one_line(shown_text(message), _QUOTED))
         super().__init__(tr("Forward to"), words.format(text=text), parent=parent)
         self.chosen: tuple[ConversationId, ...] = ()
         """Also once the sheet is gone."""
@@ -83,9 +85,9 @@ class Forward(Sheet):
                 row.setChecked(True)
 
     def _filter(self, text: str) -> None:
-        wanted = text.strip().casefold()
+        wanted = folded(text.strip())
         for row in self._rows:
-            row.setVisible(wanted in row.name.casefold() or row.isChecked())
+            row.setVisible(wanted in folded(row.name) or row.isChecked())
 
     def _enter_rows(self) -> None:
         first = next((row for row in self._rows if not row.isHidden()), None)

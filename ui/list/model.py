@@ -13,6 +13,7 @@ from enum import IntEnum
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
 from engine.core.ids import ConversationId, ParticipantId
+from engine.core.search_text import folded
 from engine.events import ConversationView
 from engine.governance_views import GovernanceView
 from ui.foreign_text import one_line
@@ -203,7 +204,7 @@ class ConversationModel(QAbstractListModel):
         self.totals_changed.emit()
 
     def set_filter(self, text: str) -> None:
-        wanted = text.strip().casefold()
+        wanted = folded(text.strip())
         if wanted != self._filter:
             self._filter = wanted
             self._sort_anew()
@@ -344,7 +345,7 @@ class ConversationModel(QAbstractListModel):
         matching = (
             view
             for view in self._all.values()
-            if self._filter in _searched(view).casefold()
+            if self._filter in folded(_searched(view))
             and self._has_place(view)
             and (self._is_listed(view, listed) or self.is_open(view.conversation_id))
         )

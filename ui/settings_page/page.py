@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.core.search_text import folded
 from ui.controls import Area, Button, Card, IconButton, SearchLine, Text
 from ui.error_words import error_words
 from ui.fitted_scroll_area import FittedScrollArea
@@ -195,7 +196,7 @@ class SettingsPage(Area):
         return self.sections[max(0, self.list.currentRow())]
 
     def _words(self) -> list[str]:
-        return self.search.text().casefold().split()
+        return folded(self.search.text()).split()
 
     def _choose(self, number: int) -> None:
         if number < 0:

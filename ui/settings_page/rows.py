@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.core.errors import ChatError, ConfigError, SettingsError, SettingsFlaw
+from engine.core.search_text import folded
 from ui.choice import Choice
 from ui.controls import Button, Text
 from ui.dialogs.sheet import problem_line, say_problem
@@ -86,7 +87,7 @@ class SettingRow(QWidget):
         return f"{self.label.text()} {self.hint.text()}"
 
     def matches(self, words: Sequence[str]) -> bool:
-        text = self.searchable().casefold()
+        text = folded(self.searchable())
         return all(word in text for word in words)
 
     def show_hint(self, hint: str) -> None:

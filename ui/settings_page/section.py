@@ -6,6 +6,7 @@ from msgspec import Struct
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine.core.search_text import folded
 from ui.controls import Card, Text
 from ui.settings_page.rows import SettingRow
 from ui.theme import current_theme, theme_changed
@@ -22,7 +23,7 @@ class _Card(Struct, frozen=True):
     """Of one without rows."""
 
     def matches(self, words: Sequence[str]) -> bool:
-        text = self.words.casefold().strip()
+        text = folded(self.words).strip()
         return bool(words and text) and all(word in text for word in words)
 
     def show(self, shown: bool) -> None:
@@ -95,7 +96,7 @@ class SettingsSection(QWidget):
 
     def show_matches(self, words: Sequence[str]) -> int:
         """Only rows with all the words; with none of them, everything.  How many are shown."""
-        is_title = bool(words) and all(word in self.title.casefold() for word in words)
+        is_title = bool(words) and all(word in folded(self.title) for word in words)
         found = 0
         for card in self._cards:
             shown = int(not card.rows and (is_title or card.matches(words)))

@@ -22,6 +22,7 @@ from ui.file_words import (
     is_picture,
     seen_with_its_holders,
     state_words,
+    widest_state_words,
 )
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
@@ -36,7 +37,7 @@ _MOST = QSizeF(340, 260)
 _LEAST_SIDE = 48.0
 _CARD_HEIGHT = 44
 _CARD_WIDTH = 300
-"""Of a larger file, so that its words do not move its edge while it comes."""
+"""Of a larger file at least."""
 _ICON = 26
 _RADIUS = 9
 _MAX_NAME = 80
@@ -123,11 +124,14 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     message = seen_with_its_holders(message, others)
     file = message.file or file
     shows_picture = is_picture(file) and not broken
-    words = [state_words(file), holders_words(file, others, is_own=message.is_own, pair=pair)]
-    state = " · ".join(word for word in words if word)
+    held = holders_words(file, others, is_own=message.is_own, pair=pair)
+    state, widest = (
+        " · ".join(word for word in (words, held) if word)
+        for words in (state_words(file), widest_state_words(file))
+    )
     rect = QRectF(0, top + 2, 0, 0)
     rect.setSize(
-        _picture_size(file, room) if shows_picture else _card_size(file, state, room, theme)
+        _picture_size(file, room) if shows_picture else _card_size(file, widest, room, theme)
     )
     metrics = QFontMetricsF(strong(theme.type.label))
     beside = rect.width() - theme.metrics.scaled(_ICON) - theme.metrics.gap(10)
@@ -143,7 +147,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     if file.state is FileState.INLINE:
         return box
     below = _Below(message, file, theme, room=room, rect=rect)
-    line = below.line(state) if shows_picture else QRectF()
+    line = below.line(widest) if shows_picture else QRectF()
     bar = below.bar()
     problem, problem_rect = below.problem()
     buttons = below.buttons(acts_of(message))
@@ -175,6 +179,7 @@ class _Below:
         self.y = rect.bottom()
 
     def line(self, words: str) -> QRectF:
+        """Of the state; ``words``: what it says at its widest."""
         face = self._theme.type.caption
         self.width = max(self.width, min(self._room, advance(face.font, words) + 2))
         place = QRectF(0, self.y + 4, self.width, face.line_height)
@@ -228,6 +233,7 @@ def _picture_size(file: FileView, room: float) -> QSizeF:
 
 
 def _card_size(file: FileView, state: str, room: float, theme: Theme) -> QSizeF:
+    """``state``: at its widest, so that its words do not move its edge while it comes."""
     face, small = theme.type.label, theme.type.caption
     words = max(advance(strong(face), _name(file)), advance(small.font, state))
     width = theme.metrics.scaled(_ICON) + theme.metrics.gap(10) + words + 2

@@ -9,6 +9,7 @@ from ui.controls import Area, ElidedText, IconButton
 from ui.conversation_words import sender_words
 from ui.file_words import is_picture, with_caption
 from ui.foreign_text import one_line
+from ui.marked_text import shown_text
 from ui.mirrored import mirror_widget
 from ui.theme import current_theme
 from ui.timeline.file_pictures import FilePictures, draw_small, small
@@ -52,7 +53,7 @@ class ComposerBar(Area):
 
     def _show(self, title: str, message: MessageView) -> None:
         self.title.setText(title)
-        words = one_line(with_caption(message, message.text), _SHOWN)
+        words = with_caption(message, one_line(shown_text(message), _SHOWN))
         self.words.setText(words)
         self.setAccessibleName(f"{title}: {words}")
         self.picture.show_of(message)
