@@ -50,7 +50,7 @@ from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord, Session
 from engine.session.group.session import GroupSession
-from engine.session.inputs import EnvelopeArrived, MessageArrived
+from engine.session.inputs import EnvelopeArrived, MessageArrived, TypeNow
 from engine.session.transitions import (
     MembersNoted,
     Publish,
@@ -177,6 +177,11 @@ class ConversationRunner:
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Else ``load`` reports it.
             self._jobs.put(StoreChanged(reachable=reachable))
+
+    def type_now(self, *, active: bool) -> None:
+        """After all that was asked before: a text that was sent says that one stopped."""
+        if self._session is not None:
+            self._jobs.put(TypeNow(active=active))
 
     def clock_moved(self) -> None:
         """Check the clock soon, even if nothing else happens."""

@@ -136,7 +136,10 @@ class JobQueue:
             self._wake.set()
 
     def put(self, input_: JobInput) -> None:
-        """Queue the answer to a session's own request.  Never dropped; the session bounds them."""
+        """Queue what nobody waits for, after what was asked before.
+
+        Never dropped: the session bounds its own requests, and typing whoever types.
+        """
         if self._closed is None:
             self._asked.append(Job(input_))
             self._wake.set()

@@ -69,7 +69,7 @@ from engine.runtime.views import (
     reactor_views,
     version_views,
 )
-from engine.session.inputs import Say, TypeNow
+from engine.session.inputs import Say
 from engine.session.pair.gaps import lost_before
 from engine.session.rows import spans_in
 
@@ -204,7 +204,7 @@ class Timeline:
         return row
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
-        self._runner(conversation_id).offer(TypeNow(active=active))
+        self._runner(conversation_id).type_now(active=active)
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Send again what the message shows: itself, its latest edit, or its retraction."""

@@ -262,6 +262,24 @@ async def test_typing_is_heard_and_ends_with_the_message(person: MakePerson) -> 
     await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ())
 
 
+async def test_a_sent_text_needs_no_word_that_its_author_stopped_typing(person: MakePerson) -> None:
+    """Told right after the text, as the window does, it stays behind it and is not sent at all."""
+    alice, bob, group = await pair(person)
+    ear = alice.network.attach("ear")
+    words: list[bool] = []
+    ear.subscribe(alice.topic(group), lambda message, _hash: words.append(bool(message.ephemeral)))
+    await ear.start()
+    for number in range(8):
+        await alice.engine.timeline.set_typing(group, active=True)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(alice.engine.timeline.send_text(group, f"n{number}"))
+            tasks.create_task(alice.engine.timeline.set_typing(group, active=False))
+        await bob.until(shows(f"n{number}"))
+    await alice.engine.runner(group).flush(timeout_ms=10_000)
+    assert words.count(True) == 8
+    await ear.stop()
+
+
 async def test_pages_fit_together_without_hole_or_overlap(person: MakePerson) -> None:
     alice = await person("Alice")
     group = await alice.engine.groups.create("Alone")

@@ -271,6 +271,22 @@ def test_typing_is_told_to_nobody_once_that_is_switched_off(control: SettingsCon
     play(scenario)
 
 
+def test_what_is_sent_comes_before_the_word_that_one_stopped_typing() -> None:
+    """The text says it, too: the engine then sends no envelope of its own, ahead of the text."""
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            await it.send("Lovely")
+            await until(lambda: engine.called("set_typing") == [True, False])
+            told = [call for call, _ in engine.calls if call in {"send_text", "set_typing"}]
+            assert told == ["set_typing", "send_text", "set_typing"]
+            it.write("Lov", on=it.window.pane.composer.box)
+            it.window.pane.composer.box.clear()
+            await until(lambda: engine.called("set_typing") == [True, False, True, False])
+
+    play(scenario)
+
+
 def test_typing_is_told_both_ways() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

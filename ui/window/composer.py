@@ -332,9 +332,12 @@ class Composer(Area):
             self._say(tr("It goes out as soon as what is attached has been read."), colour="ink2")
             return
         self._draft_timer.stop()
+        was_typing = self._typing_timer.isActive()
+        self._typing_timer.stop()
         self.set_text("")
-        self._tell_typing(active=False)
         self.submitted.emit(_EMPTY_LINES.sub("", text))
+        if was_typing:  # Told after the text, which says as much: then nothing is sent for it.
+            self.typing_changed.emit(False)
         self.box.setFocus()
 
     # --- reactions --------------------------------------------------------------------------------
