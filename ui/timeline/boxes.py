@@ -109,6 +109,33 @@ class _Name(NamedTuple):
     """Of both."""
 
 
+class _Content(NamedTuple):
+    """What is in a bubble, at its content's left, so that the bubble's own place may follow."""
+
+    begin: float
+    """Where the name stands, or the rest without one."""
+    name: _Name
+    above: PartsAbove
+    album: tuple[Tile, ...]
+    file: FileBox | None
+    body: Body
+    body_top: float
+    has_text: bool
+    link: LinkCard | None
+    chips: tuple[Chip, ...]
+    bottom: float
+
+
+class _LastLine(NamedTuple):
+    """Of a bubble, where time, count and glyph are."""
+
+    time: str
+    meta_width: float
+    width: float
+    is_own: bool
+    """Nothing else is in it."""
+
+
 _NAMELESS = _Name("", QRectF(), QRectF(), 0.0)
 
 Box: TypeAlias = BubbleBox | LineBox | CardBox
@@ -215,74 +242,118 @@ class Measure:
         )
 
     def _bubble(self, row: MessageRow) -> BubbleBox:
-        g, theme, message = self.geometry, self.theme, row.message
+        g, line = self.geometry, self.theme.type.micro.line_height
         room = g.max_bubble - 2 * g.pad_x
+        top = self._gap_above(row)
+        content = self._content(row, top + _OUTLINE + g.pad_y, room)
+        last = self._last_line(row, content, room)
+        width = float(int(self._inner_width(content, last) + 2 * g.pad_x) + 1)
+        left = g.right - width if row.message.is_own else g.bubble_left
+        bottom = content.bottom + (line if last.is_own else 0)
+        bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + _OUTLINE + 0.5))
+        meta_rect = QRectF(
+            bubble.right() - g.pad_x + 2 - last.meta_width,
+            bubble.bottom() - _OUTLINE - g.pad_y - line + self._to_last_line(content, last),
+            last.meta_width,
+            line,
+        )
+        return self._placed(row.message, content, bubble, meta_rect, last.time)
+
+    def _content(self, row: MessageRow, begin: float, room: float) -> _Content:
+        """One below the other, from ``begin`` on."""
+        theme, message = self.theme, row.message
         unfolded = self.unfolded(message.message_id)
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name = self._name(row, room)
-        top = self._gap_above(row)
-        begin = top + _OUTLINE + g.pad_y
         origin = QPointF(0, begin + name.rect.height())
-        parts = parts_above(message, origin, room, theme, self.pictures.quoted)
-        above_file = origin.y() + parts.height
-        album = album_tiles(row.album, above_file, room, theme) if row.album else ()
-        file = None if album else self._file(message, above_file, room)
+        above = parts_above(message, origin, room, theme, self.pictures.quoted)
+        below_parts = origin.y() + above.height
+        album = album_tiles(row.album, below_parts, room, theme) if row.album else ()
+        file = None if album else self._file(message, below_parts, room)
         has_text = message.file is None or bool(message.text)
-        below_file = above_file
+        body_top = below_parts
         if file is not None:
-            below_file = file.bottom + theme.metrics.gap(4)
+            body_top = file.bottom + theme.metrics.gap(4)
         elif album:
-            below_file = album[-1].rect.bottom() + (theme.metrics.gap(4) if has_text else 0)
-        body_top, body_height = below_file, body.height if has_text else 0.0
-        text_end = body.last_line_width if has_text else _end_of_file(file, room)
-        link, body_end = self._link(message, body_top + body_height, room)
+            body_top = album[-1].rect.bottom() + (theme.metrics.gap(4) if has_text else 0)
+        link, body_end = self._link(message, body_top + (body.height if has_text else 0.0), room)
         chips = self._chips(message, body_end, room)
-        time = "" if album else self._told_time(row)
-        meta_width = 0.0 if album else self._meta_width(message, time)
-        line = theme.type.micro.line_height
-        end = _end_of(chips) if chips else text_end
-        beside = end + _TEXT_TO_META + meta_width
-        text_blocks = body.right_to_left is not g.mirrored or body.ends_in_code
-        blocked = (text_blocks or link is not None) and not chips
-        own_line = (beside > room or body.folded or blocked) and not album
-        file_width = 0.0 if file is None else file.width
-        widths = [part.rect.right() for part in (*chips, *album, *((link,) if link else ()))]
-        inner = max([body.width, name.width, parts.width, file_width, *widths])
-        inner = max(inner, 0.0 if album else meta_width if own_line else beside)
-        if body.folded:
-            inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
-        width = float(int(inner + 2 * g.pad_x) + 1)
-        left = g.right - width if message.is_own else g.bubble_left
-        content_left = left + g.pad_x
-        bottom = max([body_end, *(chip.rect.bottom() for chip in chips)])
-        bottom += line if own_line else 0
-        bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + _OUTLINE + 0.5))
-        below = own_line or bool(chips) or not has_text
-        meta_rect = QRectF(
-            bubble.right() - g.pad_x + 2 - meta_width,
-            bubble.bottom() - _OUTLINE - g.pad_y - line + (2 if below else self._to_baseline()),
-            meta_width,
-            line,
+        return _Content(
+            begin=begin,
+            name=name,
+            above=above,
+            album=album,
+            file=file,
+            body=body,
+            body_top=body_top,
+            has_text=has_text,
+            link=link,
+            chips=chips,
+            bottom=max([body_end, *(chip.rect.bottom() for chip in chips)]),
         )
-        unfold: tuple[tuple[RowButton, QRectF], ...] = ()
+
+    def _last_line(self, row: MessageRow, content: _Content, room: float) -> _LastLine:
+        """Time and delivery stand beside what is last, or below it where there is no room.
+
+        Of pictures that are drawn together each has its own.
+        """
+        if content.album:
+            return _LastLine(time="", meta_width=0.0, width=0.0, is_own=False)
+        body, chips = content.body, content.chips
+        time = self._told_time(row)
+        meta_width = self._meta_width(row.message, time)
+        text_end = body.last_line_width if content.has_text else _end_of_file(content.file, room)
+        beside = (_end_of(chips) if chips else text_end) + _TEXT_TO_META + meta_width
+        text_blocks = body.right_to_left is not self.geometry.mirrored or body.ends_in_code
+        blocked = (text_blocks or content.link is not None) and not chips
+        is_own = beside > room or body.folded or blocked
+        width = meta_width if is_own else beside
+        return _LastLine(time=time, meta_width=meta_width, width=width, is_own=is_own)
+
+    def _inner_width(self, content: _Content, last: _LastLine) -> float:
+        """Of the widest part."""
+        body, file, link = content.body, content.file, content.link
+        file_width = 0.0 if file is None else file.width
+        parts = (*content.chips, *content.album, *((link,) if link else ()))
+        widths: list[float] = [part.rect.right() for part in parts]
         if body.folded:
-            more = QRectF(content_left, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
+            more = advance(strong(self.theme.type.small), tr("Show all"))
+            widths.append(more + 24 + last.meta_width)
+        standing = (body.width, content.name.width, content.above.width, file_width, last.width)
+        return max([*standing, *widths])
+
+    def _to_last_line(self, content: _Content, last: _LastLine) -> int:
+        """How far the small time moves down to stand well with what is beside it."""
+        if last.is_own or content.chips or not content.has_text:
+            return 2
+        return self._to_baseline()
+
+    def _placed(
+        self, message: MessageView, content: _Content, bubble: QRectF, meta_rect: QRectF, time: str
+    ) -> BubbleBox:
+        """In its bubble."""
+        g, name, album = self.geometry, content.name, content.album
+        left, line = bubble.left() + g.pad_x, meta_rect.height()
+        unfold: tuple[tuple[RowButton, QRectF], ...] = ()
+        if content.body.folded:
+            more = QRectF(left, meta_rect.top() - 1, meta_rect.left() - bubble.left(), line + 2)
             unfold = ((RowButton.UNFOLD, more),)
-        file = None if file is None else file.moved(content_left)
+        file = None if content.file is None else content.file.moved(left)
+        link = None if content.link is None else content.link.moved(left)
         leaving, (reason, reason_rect, buttons) = self._state(message, bubble, album=bool(album))
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
             bubble=bubble,
             name=name.words,
-            name_rect=name.rect.translated(content_left, begin),
-            verified_rect=name.verified.translated(content_left, begin),
-            above=parts.placed(content_left, width - 2 * g.pad_x),
+            name_rect=name.rect.translated(left, content.begin),
+            verified_rect=name.verified.translated(left, content.begin),
+            above=content.above.placed(left, bubble.width() - 2 * g.pad_x),
             file=file,
-            album=tuple(self._tile(tile, content_left) for tile in album),
-            body=body,
-            body_at=QPointF(content_left, body_top),
-            link=link and link.moved(content_left),
-            chips=tuple(chip.moved(content_left) for chip in chips),
+            album=tuple(self._tile(tile, left) for tile in album),
+            body=content.body,
+            body_at=QPointF(left, content.body_top),
+            link=link,
+            chips=tuple(chip.moved(left) for chip in content.chips),
             meta=Meta() if album else self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
@@ -290,7 +361,7 @@ class Measure:
             buttons=(
                 *unfold,
                 *(() if file is None else file.buttons),
-                *(() if link is None else (link.moved(content_left).button,)),
+                *(() if link is None else (link.button,)),
                 *buttons,
             ),
         )
