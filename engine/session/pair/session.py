@@ -57,6 +57,7 @@ from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_
 from engine.session.inputs import (
     AcceptContact,
     AskToTalk,
+    ContactInput,
     CopiesAccepted,
     DeclineContact,
     EnvelopeArrived,
@@ -171,7 +172,7 @@ class PairSession:
             builder.notes.append(MembersNoted())
         return builder.finish()
 
-    def _handle(  # noqa: C901, PLR0912, PLR0915 - a table of inputs
+    def _handle(  # noqa: C901, PLR0912 - a table of inputs
         self, input_: SessionInput, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
         match input_:
@@ -210,6 +211,24 @@ class PairSession:
                     builder.notes.append(GapNoted())
             case _ if isinstance(input_, PairLoaded):
                 self._channel.loaded(input_, builder, now_ms=now_ms)
+            case _ if isinstance(input_, ContactInput):
+                self._about_contact(input_, builder, now_ms=now_ms)
+            case HoldsFiles():
+                self._hold_files(input_, builder, now_ms=now_ms)
+            case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
+                pass  # Missing messages have no id here, so there is nothing to look up.
+            case (
+                EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded()
+                | WrittenLoaded() | EntriesLoaded() | Govern() | TakeAdmission()
+            ):  # fmt: skip
+                raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
+            case _:
+                assert_never(input_)
+
+    def _about_contact(
+        self, input_: ContactInput, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        match input_:
             case AskToTalk():
                 self._state(self._statements.ask, builder, now_ms=now_ms)
             case AcceptContact():
@@ -225,15 +244,6 @@ class PairSession:
                 self._contact_changed(builder, now_ms=now_ms)
             case ProfileChanged():
                 self._tell_profile(builder, now_ms=now_ms)
-            case HoldsFiles():
-                self._hold_files(input_, builder, now_ms=now_ms)
-            case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
-                pass  # Missing messages have no id here, so there is nothing to look up.
-            case (
-                EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded()
-                | WrittenLoaded() | EntriesLoaded() | Govern() | TakeAdmission()
-            ):  # fmt: skip
-                raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)
 
