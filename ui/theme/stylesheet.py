@@ -19,7 +19,7 @@ def _px(face: Typeface) -> str:
     return f"font-size: {face.font.pixelSize()}px"
 
 
-def _buttons(c: Colours, type_: TypeScale, m: Metrics) -> str:
+def _push_buttons(c: Colours, type_: TypeScale, m: Metrics) -> str:
     small, body = _px(type_.small), _px(type_.body)
     radius, focus = m.gap(Radius.BUTTON), _hex(c.focus)
     return f"""
@@ -62,6 +62,12 @@ QPushButton[extent="tiny"] {{
   {_px(type_.caption)}; min-height: {m.scaled(14)}px; padding: 0 {m.gap(6)}px;
   border-radius: {m.gap(6)}px;
 }}
+"""
+
+
+def _tool_buttons(c: Colours, m: Metrics) -> str:
+    radius, focus = m.gap(Radius.BUTTON), _hex(c.focus)
+    return f"""
 QToolButton {{
   border: 2px solid transparent; border-radius: {radius}px; background: transparent;
 }}
@@ -225,7 +231,8 @@ QSplitter::handle {{ background: {_hex(c.line)}; }}
 
 def stylesheet_of(colours: Colours, type_: TypeScale, metrics: Metrics) -> str:
     return (
-        _buttons(colours, type_, metrics)
+        _push_buttons(colours, type_, metrics)
+        + _tool_buttons(colours, metrics)
         + _fields(colours, type_, metrics)
         + _floating(colours, type_, metrics)
         + _sections(colours, metrics)
