@@ -4,7 +4,8 @@ The directories with the longest files come first, and a worker that has done a 
 so none waits long for another in the end.  What is about Spark is one worker's, because to start a
 second Spark takes longer than most that is done with it.  Each worker imports another part of the
 modules first: where nothing is compiled yet, as in a fresh clone, each compiles its part only.
-What modules and thousands of tests consist of is not looked through when garbage is collected.
+What modules and thousands of tests consist of is not looked through when garbage is collected, nor
+while it is being made.
 
 Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
@@ -50,6 +51,7 @@ LONGEST = (SPARK, HERE / "simulation", HERE / "interop", HERE / "processes", HER
 
 
 def pytest_collection(session: pytest.Session) -> None:
+    gc.disable()
     worker = getattr(session.config, "workerinput", None)
     if worker is None:
         return
@@ -73,6 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
