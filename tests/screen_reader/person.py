@@ -1,7 +1,8 @@
 """A person at a desk: their program, their keys, and what is read to them.
 
 With the ways that tests of the screen reader go: first start, a group, the invitation; then to a
-message, its menu, and the dialog that asks for files.
+message, its menu, and the dialog that asks for files.  All that is in view on the way to a group is
+read by the first of them, ``test_keyboard_session``; whoever goes it ``again`` only goes it.
 """
 
 import re
@@ -85,7 +86,7 @@ def _more(reader: ScreenReader, before: int) -> Callable[[], Awaitable[bool]]:
     return look
 
 
-async def first_start(at: Desk, reader: ScreenReader, name: str) -> Person:
+async def first_start(at: Desk, reader: ScreenReader, name: str, *, again: bool = False) -> Person:
     there = {*await reader.programs()}
     process = await at.causerie(at.place / name)
 
@@ -95,21 +96,26 @@ async def first_start(at: Desk, reader: ScreenReader, name: str) -> Person:
     person = Person(at, reader, process, await until(look))
     await at.give_keys_to(process)
     await reader.until_focus("Name", "text")
-    await person.listen_through()
-    await at.type(name)
-    await person.go_round()
-    await person.press_until("Tab", "Name", "text")
+    if again:
+        await at.type(name)
+    else:
+        await person.listen_through()
+        await at.type(name)
+        await person.go_round()
+        await person.press_until("Tab", "Name", "text")
     await person.press("Return")
     await reader.until_shown(person.program, "Step 2 of 3", "label")
     await reader.until_focus("Next", "push button")
-    await person.listen_through()
+    if not again:
+        await person.listen_through()
     await person.press("Return")
     await reader.until_focus("Join with an invitation", "push button")
-    await person.listen_through()
+    if not again:
+        await person.listen_through()
     return person
 
 
-async def new_group(alice: Person) -> str:
+async def new_group(alice: Person, *, again: bool = False) -> str:
     """Its invitation, as it is read."""
     reader = alice.reader
     await alice.press("ctrl+n")
@@ -118,40 +124,49 @@ async def new_group(alice: Person) -> str:
     await alice.desk.type("Tide Gauge")
     await alice.press("Return")
     await reader.until_focus(COMPOSER, "text")
-    await alice.listen_through()
-    await alice.go_round()
+    if not again:
+        await alice.listen_through()
+        await alice.go_round()
     await alice.press_until("shift+Tab", "Invite people", "push button")
     await alice.press("Return")
     sheet = await reader.until_shown(alice.program, "Invite to Tide Gauge", "dialog")
     await reader.until_focus("Make invitation", "push button")
-    await alice.go_round(sheet.thing)
+    if not again:
+        await alice.go_round(sheet.thing)
     await alice.press("Return")
     link = await reader.until_shown(alice.program, "Invitation link", "text")
     await reader.until_focus("Copy link", "push button")
-    await alice.go_round(sheet.thing)
-    await alice.listen_through()
+    if not again:
+        await alice.go_round(sheet.thing)
+        await alice.listen_through()
     await alice.press("Escape")
     await reader.until_focus("Invite people", "push button")
     return link.text
 
 
-async def join_by_link(bob: Person, link: str) -> None:
+async def join_by_link(bob: Person, link: str, *, again: bool = False) -> None:
     await bob.desk.causerie(bob.desk.place / "Bob", link)
     sheet = await bob.reader.until_shown(bob.program, "Join with an invitation", "dialog")
     await bob.reader.until_shown(bob.program, "Invitation to Tide Gauge. From Alice.", "panel")
     await bob.reader.until_focus("Cancel", "push button")
-    await bob.go_round(sheet.thing)
-    await bob.listen_through()
+    if not again:
+        await bob.go_round(sheet.thing)
+        await bob.listen_through()
     await bob.press_until("Tab", "Ask to join Tide Gauge", "push button")
     await bob.press("Return")
     await bob.reader.until_focus(COMPOSER, "text")
 
 
-async def two_in_a_group(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:
-    alice = await first_start(at, reader, "Alice")
-    link = await new_group(alice)
-    bob = await first_start(at, reader, "Bob")
-    await join_by_link(bob, link)
+async def two_in_a_group(
+    at: Desk, reader: ScreenReader, *, said: str = "", again: bool = False
+) -> tuple[Person, Person]:
+    """``said``: before Bob is let in."""
+    alice = await first_start(at, reader, "Alice", again=again)
+    link = await new_group(alice, again=again)
+    if said:
+        await say(alice, said)
+    bob = await first_start(at, reader, "Bob", again=again)
+    await join_by_link(bob, link, again=again)
     return alice, bob
 
 

@@ -28,6 +28,8 @@ from tests.patience import PATIENCE_S
 T = TypeVar("T")
 _AGAIN_S: Final = 0.05
 """A tree has more in it than what it tells by itself."""
+_WALK_AGAIN_S: Final = 0.2
+"""To walk through it once more takes hundreds of questions, and the program has to answer them."""
 _BUS: Final = DBusAddress(
     "/org/freedesktop/DBus", bus_name="org.freedesktop.DBus", interface="org.freedesktop.DBus"
 )
@@ -43,6 +45,7 @@ _HEARD: Final = (
     "object:announcement",
     "object:property-change:accessible-name",
 )
+_SHOWING: Final = 25
 _STATES: Final = {
     1: "active",
     4: "checked",
@@ -55,7 +58,7 @@ _STATES: Final = {
     16: "modal",
     20: "pressed",
     23: "selected",
-    25: "showing",
+    _SHOWING: "showing",
     30: "visible",
     39: "default",
     41: "checkable",
@@ -153,17 +156,23 @@ class ScreenReader:
     async def programs(self) -> list[Thing]:
         return await self.children(Thing("org.a11y.atspi.Registry", _DESKTOP))
 
-    async def tree(self, thing: Thing) -> AsyncIterator[Read]:
-        """It and all below that is showing, as one walks through it."""
+    async def in_view(self, thing: Thing) -> AsyncIterator[Thing]:
+        """It and all below that is showing, as one walks through it; a program always is."""
         try:
-            read = await self.read(thing)
-            if "showing" in read.states or read.role == "application":
-                yield read
+            low, _high = await self._ask(thing, "Accessible", "GetState")
+            if low >> _SHOWING & 1 or thing.path == _DESKTOP:
+                yield thing
                 for child in await self.children(thing):
-                    async for below in self.tree(child):
+                    async for below in self.in_view(child):
                         yield below
         except Gone:
             return
+
+    async def tree(self, thing: Thing) -> AsyncIterator[Read]:
+        """All that is in view, read."""
+        async for one in self.in_view(thing):
+            with suppress(Gone):
+                yield await self.read(one)
 
     # --- hearing ----------------------------------------------------------------------------------
 
@@ -214,16 +223,23 @@ class ScreenReader:
         """Until such a thing is in view; ``role``: a pattern, too."""
         pattern = re.compile(name)
 
+        async def is_it(thing: Thing) -> bool:
+            said = str(await self._ask(thing, "Accessible", "GetRoleName"))
+            if re.fullmatch(role, said) is None:
+                return False
+            return pattern.fullmatch(str(await self._property(thing, "Name"))) is not None
+
         async def look() -> Read | None:
-            async for read in self.tree(program):
-                if re.fullmatch(role, read.role) and pattern.fullmatch(read.name):
-                    return read
+            async for thing in self.in_view(program):
+                with suppress(Gone):
+                    if await is_it(thing):
+                        return await self.read(thing)
             return None
 
-        return await until(look)
+        return await until(look, again_s=_WALK_AGAIN_S)
 
 
-async def until(look: Callable[[], Awaitable[T | None]]) -> T:
+async def until(look: Callable[[], Awaitable[T | None]], *, again_s: float = _AGAIN_S) -> T:
     """What it found, which is true; whoever is gone while it looks is looked for again.
 
     A call is never cancelled on the way: its late answer would end the connection to the bus, and
@@ -236,7 +252,7 @@ async def until(look: Callable[[], Awaitable[T | None]]) -> T:
             if found := await look():
                 return found
         assert loop.time() < last_s, "it is not there"
-        await asyncio.sleep(_AGAIN_S)
+        await asyncio.sleep(again_s)
 
 
 async def _register(reader: ScreenReader, event: str) -> bool:

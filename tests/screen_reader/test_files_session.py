@@ -22,15 +22,13 @@ from tests.screen_reader.person import (
     Person,
     attach,
     choose,
-    first_start,
-    join_by_link,
-    new_group,
     row,
     say,
     turn_to,
+    two_in_a_group,
     walk_to,
 )
-from tests.screen_reader.reader import ScreenReader, screen_reader, until
+from tests.screen_reader.reader import screen_reader, until
 
 SIZE = r"1\.3 MB"
 HELD = "Held by 1 of 1"
@@ -72,16 +70,6 @@ class SlowPart:
         if self._pipe is not None:
             os.close(self._pipe)
             self._pipe = None
-
-
-async def newcomer(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:
-    """Bob is let in after something was said."""
-    alice = await first_start(at, reader, "Alice")
-    link = await new_group(alice)
-    await say(alice, "low water is at ten")
-    bob = await first_start(at, reader, "Bob")
-    await join_by_link(bob, link)
-    return alice, bob
 
 
 async def a_missing_quote(alice: Person, bob: Person) -> None:
@@ -233,7 +221,7 @@ async def _is_not_checked(person: Person) -> bool:
 @pytest.mark.slow
 async def test_what_comes_and_goes_by_keyboard_and_screen_reader(at: Desk) -> None:
     async with screen_reader(at.bus) as reader:
-        alice, bob = await newcomer(at, reader)
+        alice, bob = await two_in_a_group(at, reader, said="low water is at ten", again=True)
         await a_missing_quote(alice, bob)
         await a_large_file(alice, bob)
         await an_album(alice, bob)

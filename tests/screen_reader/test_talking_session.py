@@ -165,7 +165,7 @@ async def delete(alice: Person, bob: Person) -> None:
 @pytest.mark.slow
 async def test_what_is_said_about_messages_by_keyboard_and_screen_reader(at: Desk) -> None:
     async with screen_reader(at.bus) as reader:
-        alice, bob = await two_in_a_group(at, reader)
+        alice, bob = await two_in_a_group(at, reader, again=True)
         await words_and_marks(alice, bob)
         await answer_and_quote(alice)
         await edit_and_versions(alice, bob)
