@@ -296,9 +296,9 @@ def test_typing_is_told_both_ways() -> None:
             await until(lambda: engine.called("set_typing") == [True, False])
             header = it.window.pane.header
             engine.tell(TypingChanged(conversation_id=group, names=("Maya", "Jo")))
-            assert "Maya and Jo are typing…" in seen_words(header)
+            await until(lambda: "Maya and Jo are typing…" in seen_words(header))
             engine.tell(TypingChanged(conversation_id=group, names=()))
-            assert "2 members: Maya, you" in seen_words(header)
+            await until(lambda: "2 members: Maya, you" in seen_words(header))
 
     play(scenario)
 

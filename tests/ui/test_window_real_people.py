@@ -80,7 +80,7 @@ def test_from_a_pasted_link_to_a_delivered_message(tmp_path: Path) -> None:
         assert alice.has_row("You asked to talk")
         assert alice.has_row("Bob accepted")
         await until(lambda: contact(alice, pair).is_online)
-        assert "Online" in seen_words(alice.window.pane.header)
+        await until(lambda: "Online" in seen_words(alice.window.pane.header))
 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 

@@ -345,8 +345,9 @@ class ConversationHeader(Area):
         return contact is not None and contact.participant_id in self._compared
 
     def show_typing(self, names: tuple[str, ...]) -> None:
-        self._typing = names
-        self._show_line()
+        if names != self._typing:
+            self._typing = names
+            self._show_line()
 
     def show_connection(self, connection: ConnectionView) -> None:
         """While nobody is connected, nothing is fetched and nothing is known to be whole."""

@@ -486,7 +486,7 @@ class MainWindow(QMainWindow):
             self.forks.opened(conversation_id)
             self.floods.opened(conversation_id)
             self.model.set_open(conversation_id)
-            self.pane.header.show_typing(self.model.typing(conversation_id))
+            self.pane.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)
             self._show_title()
             self.inspector.conversation_opened()

@@ -157,6 +157,7 @@ class ConversationPane(QWidget):
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self.chat)
         self._header_soon = QTimer(self, singleShot=True)
         self._header_soon.timeout.connect(self._show_header)
+        self._typing: tuple[str, ...] = ()
         self._connect()
 
     def _lay_out(self) -> None:
@@ -238,6 +239,7 @@ class ConversationPane(QWidget):
     def open(self, conversation: ConversationView) -> None:
         self.leave()
         self._conversation = conversation
+        self._typing = ()
         self.header.show_typing(())
         self.header.show_conversation(conversation, ())
         self.muted_bar.show_muted(conversation)
@@ -424,6 +426,10 @@ class ConversationPane(QWidget):
         self._change_header()
         self.timeline.remove(message_id)
 
+    def show_typing(self, names: tuple[str, ...]) -> None:
+        self._typing = names
+        self._change_header()
+
     def set_gap(self, gap: GapView | None) -> None:
         self._gap = gap
         self.timeline.set_gap(gap)
@@ -535,6 +541,7 @@ class ConversationPane(QWidget):
 
     def _show_header(self) -> None:
         if self._conversation is not None:
+            self.header.show_typing(self._typing)
             self.header.show_conversation(self._conversation, self._recent.last())
             self._show_alone()
 

@@ -180,7 +180,7 @@ class EventRouter(QObject):
     def _typing_changed(self, event: TypingChanged) -> None:
         self._shown.model.set_typing(event.conversation_id, event.names)
         if self._shown.pane.is_open(event.conversation_id):
-            self._shown.pane.header.show_typing(event.names)
+            self._shown.pane.show_typing(event.names)
 
     def _connection_changed(self) -> None:
         self.connection_changed.emit()
