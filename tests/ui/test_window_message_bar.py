@@ -117,6 +117,45 @@ def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them(
     play(scenario)
 
 
+def test_the_bar_that_was_hidden_comes_back_under_a_mouse_that_moves_on() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await until(lambda: in_view(it, row))
+            timeline = it.window.pane.timeline
+            bar, back = timeline.interaction.hover_bar, list[bool]()
+
+            def hide() -> None:
+                bar.hide_now()
+                back.append(hovers(timeline, row.message_id))
+
+            await once_hovered(timeline, row.message_id, hide)
+            assert back == [True]
+
+    play(scenario)
+
+
+def test_beside_what_is_about_to_be_deleted_stands_undo_and_no_bar() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "Low water is 10:25")
+            await until(lambda: in_view(it, mine))
+            timeline = it.window.pane.timeline
+            bar = timeline.interaction.hover_bar
+            seen = list[bool]()
+            await once_hovered(timeline, mine.message_id, lambda: seen.append(bar.isVisible()))
+            assert seen == [True]
+            it.window.about.deletions.begin(mine)
+            await until(lambda: mine.message_id in timeline.scene.leaving and not bar.isVisible())
+            rect = timeline.scene.rect(message_key(mine.message_id))
+            assert rect is not None
+            QTest.mouseMove(timeline.viewport(), rect.topLeft().toPoint() - QPoint(40, -9))
+            QTest.mouseMove(timeline.viewport(), rect.center().toPoint())
+            assert not bar.isVisible()
+
+    play(scenario)
+
+
 def _words_in(bubble: QRectF) -> QRectF:
     """Where words may be: all but the edge of a bubble."""
     return bubble.adjusted(3, 3, -3, -3)

@@ -172,7 +172,7 @@ class TimelineInteraction:
 
     def _put_bar(self, message: MessageView | None, rect: QRectF | None) -> None:
         can = None if message is None else self._abilities(message)
-        if message is None or rect is None or can is None or not can.info:
+        if message is None or rect is None or can is None or not can.info or can.keep:
             self.hover_bar.hide_now()
         else:
             room = QRectF(self._area.viewport().rect())

@@ -34,7 +34,7 @@ class Pointer:
         *,
         hovered: Callable[[], None],
     ) -> None:
-        """``hovered`` is called after each change of the scene's hover."""
+        """``hovered`` is called after each look at what the mouse is over."""
         self._hovered = hovered
         self._viewport = viewport
         self._scene = scene
@@ -124,9 +124,9 @@ class Pointer:
 
     def _set_hover(self, hover: Hit | None) -> None:
         before, self._scene.hover = self._scene.hover, hover
+        self._hovered()  # Also of the same: what stood beside it may have been hidden meanwhile.
         if before != hover:
             self._show_cursor()
-            self._hovered()
             self._canvas.repaint_rows(*(hit.key for hit in (before, hover) if hit is not None))
 
     def _hover_again(self) -> None:
