@@ -94,19 +94,18 @@ def gated(
         .join(F.broadcast(few.withColumn("is_few", F.lit(True))), [*_MESSAGE], "left")
         .join(F.broadcast(partly), [*WHOSE], "left")
         .withColumn("kind", F.when(is_few, UNCONFIRMED).otherwise(F.col("kind")))
-        .withColumn(
-            "is_doubtful", F.coalesce("is_partly", F.lit(False)) & (F.col("kind") == _EARLY)
-        )
+        .withColumn("is_unseen", F.coalesce("is_partly", F.lit(False)) & (F.col("kind") == _EARLY))
     )
+    lacking = lacking.withColumn("is_unseen", ~F.col("is_whole"))
+    told = reduce(
+        DataFrame.unionByName, (rows.select(*columns, "is_unseen") for rows in (lacking, others))
+    ).persist()
     found = (
-        others.where("NOT is_doubtful")
-        .select(*columns)
-        .unionByName(lacking.where("is_whole").select(*columns))
+        told.where("NOT is_unseen")
         .unionByName(_conflicting(observed), allowMissingColumns=True)
         .select(*columns)
     )
-    unseen = lacking.where("NOT is_whole").select(*WHOSE)
-    hidden = unseen.union(others.where("is_doubtful").select(*WHOSE)).distinct()
+    hidden = told.where("is_unseen").select(*WHOSE).distinct()
     judged = _verdicts(verdicts, found, hidden, observed.coverage)
     logs = observed.log.groupBy("participant").agg(
         F.sort_array(F.collect_set("log_id")).alias("log_ids")
