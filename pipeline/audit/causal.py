@@ -135,14 +135,13 @@ def _late(tables: "Audited", order: Order, canonical: DataFrame) -> DataFrame:
     """mid: what any log delivered after something of a higher place.
 
     All that was ever delivered is sorted here, so what is sorted are numbers.  Should two logs have
-    one number, more is late, and it is looked at in vain.
+    one number, or two channels messages of one ``mid``, more is late, and it is looked at in vain.
     """
-    places = canonical.select("channel", "mid", "place")
+    places = canonical.select("mid", "place")
     before = Window.partitionBy("log").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     return (
-        tables.delivered.select("channel", "mid", F.xxhash64(*_LOG).alias("log"), "seq")
-        .join(order.hinted(places), ["channel", "mid"])
-        .select("log", "seq", "place", "mid")
+        tables.delivered.select(F.xxhash64(*_LOG).alias("log"), "seq", "mid")
+        .join(order.hinted(places), "mid")
         .withColumn("highest", F.max("place").over(before))
         .where("place < highest")
         .select("mid")
