@@ -37,8 +37,12 @@ _PLANNING: Final[Mapping[str, str]] = {
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""These follow a join's key back to its columns, which here finds nothing and takes its time."""
+"""The first three follow a join's key back to its columns, which here finds nothing, the others
+check plans again, describe them and note who asked: all of it takes its time."""
 
 _ATTEMPTS: Final = "16"
 """Of a task, and of a stage in a row.
@@ -79,13 +83,10 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
     _SMALL: "true",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.lightweightPlanChangeValidation": "false",
-    "spark.sql.ui.explainMode": "simple",
     "spark.broadcast.blockSize": "1m",
     "spark.broadcast.checksum": "false",
     "spark.broadcast.compress": "false",
     "spark.shuffle.compress": "false",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """Where there are few rows, compiling queries, and again what was compiled, is most of the work.
 

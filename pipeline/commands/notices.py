@@ -39,17 +39,21 @@ def refused_text(file: str, reason: str, rows: int) -> str:
 
 def notices(spark: "SparkSession", lake: "Lake", verdicts: "DataFrame") -> list[str]:
     """Beside what is in quarantine."""
-    file_of = {
-        row["participant"]: row["file"]
-        for row in lake.silver(spark, "log").orderBy("participant", "last_seq").collect()
-    }
+    from pipeline.session import for_few_rows  # noqa: PLC0415 - loads Spark
+
     coverage = lake.silver(spark, "coverage")
-    return [
-        *_limits(coverage, file_of),
-        *_absent(coverage),
-        *_without_membership(verdicts, file_of),
-        *_clocks(spark, lake, file_of),
-    ]
+    with for_few_rows(spark):
+        file_of = {
+            row["participant"]: row["file"]
+            for row in lake.silver(spark, "log").orderBy("participant", "last_seq").collect()
+        }
+        found = [
+            *_limits(coverage, file_of),
+            *_absent(coverage),
+            *_without_membership(verdicts, file_of),
+        ]
+        clocks = _clocks(spark, lake, file_of)
+    return [*found, *(clocks or _lamport_clocks(spark, lake, file_of))]
 
 
 _LIMITS: Final = {
@@ -123,11 +127,9 @@ def _without_membership(verdicts: "DataFrame", file_of: dict[str, str]) -> list[
 
 
 def _clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
-    """Whose clock is off; where no copies were compared, as far as Lamport timestamps tell."""
+    """Whose clock is off."""
     off = lake.silver(spark, "clock").where(f"abs(offset_ms) >= {SAID_MS}")
     rows = off.orderBy("participant").limit(MOST).collect()
-    if not rows:
-        return _lamport_clocks(spark, lake, file_of)
     return [
         f"{file_of.get(row['participant'], row['participant'])}: the clock of {row['participant']}"
         f" is {_span(abs(row['offset_ms']))}"
@@ -147,7 +149,10 @@ def _span(ms: int) -> str:
 
 
 def _lamport_clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
-    """A Lamport timestamp is the sender's clock or, if that is behind, one more than the last."""
+    """Where no copies were compared: as far as Lamport timestamps tell.
+
+    Such a one is the sender's clock or, if that is behind, one more than the last.
+    """
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 
     sent = lake.silver(spark, "event").where(

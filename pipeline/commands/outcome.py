@@ -70,8 +70,8 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
         stories,
         tried,
     )
+    from pipeline.session import for_few_rows  # noqa: PLC0415 - loads Spark
 
-    counts = counted(verdicts)
     event = lake.silver(spark, "event")
     evidence = Evidence(
         coverage=lake.silver(spark, "coverage"),
@@ -79,14 +79,16 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
         entry=lake.silver(spark, "entry"),
         message=lake.silver(spark, "message"),
     )
+    with for_few_rows(spark):
+        counts, logs, coverage = counted(verdicts), judged(verdicts), covered(evidence.coverage)
     differs = any(verdict not in AGREEING for verdict in counts)
     return Summary(
         command=command,
         exit_code=_exit_code(counts, prepared.quarantined, notices),
         counts=counts,
-        logs=judged(verdicts),
+        logs=logs,
         stories=stories(evidence, verdicts, witnesses) if differs else (),
-        coverage=covered(evidence.coverage),
+        coverage=coverage,
         tried=tried(event),
         notices=notices,
         refused=[Refused(file=file, reason=why, rows=rows) for file, why, rows in prepared.refused],
