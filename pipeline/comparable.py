@@ -7,7 +7,7 @@ What is left out is kept with its reason, for ``pipeline.coverage`` and the quar
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -22,6 +22,7 @@ OVERLAP_MS: Final = 5_000
 """A clock may be put right between two files by that much."""
 KNOWS_BEFORE: Final = 3
 """The contract's version since which a log tells in every form which one it continues."""
+_Summing: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 class Once:
@@ -33,34 +34,41 @@ class Once:
     def __init__(
         self,
         rows: DataFrame,
-        summed: Callable[[DataFrame], DataFrame],
+        in_blocks: _Summing,
+        together: _Summing,
         key: Sequence[str],
         within: Sequence[str],
     ) -> None:
-        """``summed``: by blocks of a number; ``key``: of a row, ``within``: of such a number."""
+        """``in_blocks``: of a number, and ``together``: all of these.
+
+        ``key``: of a row, ``within``: of such a number.
+        """
         self.rows = rows
         """Each once."""
-        self.summed = summed(rows).persist()
-        repeats = if_any(silver.told_again(self.summed, *within))
-        self.kept = [self.summed, repeats]
+        blocks = in_blocks(rows).persist()
+        repeats = if_any(silver.told_again(blocks, *within))
+        self.kept = [blocks, repeats]
         self.several = rows.join(F.broadcast(repeats), "log_id", "left_semi")
         """All of those logs that hold some twice, as they were read."""
         if not repeats.isEmpty():
             once = self.several.dropDuplicates(["log_id", *key])
             others = F.broadcast(repeats), "log_id", "left_anti"
             self.rows = rows.join(*others).unionByName(once)
-            self.summed = self.summed.join(*others).unionByName(summed(once)).persist()
-            self.kept.append(self.summed)
+            blocks = blocks.join(*others).unionByName(in_blocks(once))
+        self.summed = together(blocks).persist()
+        """``together`` of these rows."""
+        self.kept.append(self.summed)
 
 
 def events_once(rows: DataFrame) -> Once:
-    return Once(rows, coverage.heard, ["seq"], [])
+    return Once(rows, coverage.heard_in_blocks, coverage.heard, ["seq"], [])
 
 
 def snapshots_once(rows: DataFrame) -> Once:
     """One log may tell of several, exported at different times."""
     shot = ["segment", "channel", "snapshot_ms"]
-    return Once(rows, silver.shown, [*shot, "position", "mid"], shot)
+    key = [*shot, "position", "mid"]
+    return Once(rows, silver.shown_in_blocks, silver.shown, key, shot)
 
 
 class Comparable:

@@ -8,6 +8,7 @@ only limit what its silence means: what it had no way of telling was not observe
 missing.  Pure functions of DataFrames, one row for each log or participant in most of them.
 """
 
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Final
 
@@ -40,14 +41,35 @@ ENDS_EARLY: Final = "ends early"
 """Messages were sent after its last row."""
 NOT_COMPARABLE: Final = (OTHER_KEY, CLASH, OVERLAP, BEGINNINGS)
 MOST_SLACK_MS: Final = 86_400_000
-BLOCK: Final = 32
+BLOCK: Final = 62
 """Numbers are summed up by so many: a bit for each tells whether one is there twice."""
 
 
 # --- logs -----------------------------------------------------------------------------------------
 
 
-def heard(event: DataFrame) -> DataFrame:
+_OF_LOG: Final = ("log_id", "participant", "key_id", "app_version", "network", "previous_log_id")
+_WAYS: Final[Mapping[str, Callable[[str], Column]]] = {
+    "schema_version": F.max,
+    "rows": F.sum,
+    "first_seq": F.min,
+    "last_seq": F.max,
+    "from_ms": F.min,
+    "until_ms": F.max,
+    "gaps": F.sum,
+    "dropped": F.try_sum,
+    "last_gap_seq": F.max,
+    "last_gap_ms": F.max,
+    "delivered": F.sum,
+    "highest": F.max,
+    "snapshot_seq": F.max,
+    "last_delivered_seq": F.max,
+    "last_delivered_ms": F.max,
+}
+"""How what is told of a log is put together."""
+
+
+def heard_in_blocks(event: DataFrame) -> DataFrame:
     """Of every event, what each file tells of each log and channel, by blocks of ``seq``.
 
     The one pass over all events; what follows is asked of its few rows.
@@ -55,8 +77,7 @@ def heard(event: DataFrame) -> DataFrame:
     is_gap = F.col("kind") == Kind.GAP.value
     is_delivered = F.col("kind") == Kind.DELIVERED.value
     is_snapshot = F.col("kind") == Kind.SNAPSHOT.value
-    whose = ("log_id", "participant", "key_id", "app_version", "network", "previous_log_id")
-    return event.groupBy(*whose, "file", "channel", block_of("seq").alias("block")).agg(
+    return event.groupBy(*_OF_LOG, "file", "channel", block_of("seq").alias("block")).agg(
         F.max("schema_version").alias("schema_version"),
         F.count(F.lit(1)).alias("rows"),
         marks_of("seq").alias("marks"),
@@ -74,6 +95,15 @@ def heard(event: DataFrame) -> DataFrame:
         F.max(F.when(is_delivery(), F.col("seq"))).alias("last_delivered_seq"),
         F.max(F.when(is_delivery(), F.col("at_ms"))).alias("last_delivered_ms"),
     )
+
+
+def heard(blocks: DataFrame) -> DataFrame:
+    """The same, all blocks together."""
+    return _together(blocks, *_OF_LOG, "file", "channel")
+
+
+def _together(told: DataFrame, *of: str) -> DataFrame:
+    return told.groupBy(*of).agg(*(way(name).alias(name) for name, way in _WAYS.items()))
 
 
 def block_of(number: str) -> Column:

@@ -235,9 +235,12 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
         return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
 
     def told(table: Table) -> DataFrame:
-        rows = _as_last_read(_among(run.bronze(table), "file", keys))
+        rows = _among(run.bronze(table), "file", keys)
+        if not is_first:
+            rows = _as_last_read(rows)
         return taking_part(rows, key, None if odd.isEmpty() else odd)
 
+    is_first = _mapping(run.facts.get("bronze")).get("newest") == 1
     odd, entry = there("odd", "participant"), there("entry", "channel")
     message = told(MESSAGE)
     found = clocks(spark, there("event", "log_id"), message)
@@ -246,22 +249,23 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
     stay = _keep(run, "stay", stays, "channel", keys)
     seen = coverage.corrected(there("seen", "participant"), clock)
     told_of = silver.told_of(entry, message).persist()
-    several = if_any(told_of.where("NOT is_plain").select(*silver.MID))
+    several = if_any(told_of.where("NOT is_plain").select("mid"))
     chosen = F.broadcast(several) if several.count() <= MOST_BROADCAST else several
-    alike = if_any(silver.told_alike(message.join(chosen, [*silver.MID], "left_semi")))
-    holding = entry.join(chosen, [*silver.MID], "left_semi")
+    alike = if_any(silver.told_alike(message.join(chosen, "mid", "left_semi")))
+    holding = if_any(entry.join(chosen, "mid", "left_semi"))
     others = if_any(silver.known_messages(holding, alike, clock))
     doubtful = if_any(silver.told_of_by_others(others))
     various = if_any(silver.told_variously(others))
     known = silver.plain_messages(message, told_of, clock).unionByName(others)
-    vouched = silver.vouched(known, doubtful, entry, seen, stay)
+    vouched = silver.vouched(known, doubtful, holding, seen, stay)
     placed = _keep(run, "message", silver.messages(vouched, various), "channel", keys)
     wrong = if_any(silver.wrong_mids(placed))
     misnamed = message.join(wrong, ["channel", "message_id"], "left_semi")
     differing = if_any(silver.differing(alike.union(silver.told_alike(misnamed))))
     conflict = silver.conflicts(entry, message, differing, wrong)
     _keep(run, "conflict", conflict.coalesce(1), "channel", keys)
-    for kept in (told_of, several, alike, others, doubtful, various, differing, wrong):
+    of_few = several, alike, holding, others, doubtful, various, differing, wrong
+    for kept in (told_of, *of_few):
         kept.unpersist()
     late = if_any(coverage.sent_after_the_end(placed, entry, seen, stay))
     log = there("log", "log_id").where(F.col("key_id") == F.lit(key))

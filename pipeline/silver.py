@@ -42,23 +42,30 @@ def events(bronze: DataFrame) -> DataFrame:
     return good(bronze).select("file", *DELIVERY_EVENT.names)
 
 
-def shown(snapshot: DataFrame) -> DataFrame:
-    """What each file tells of each snapshot, by blocks of positions: rows, top, marks."""
-    return snapshot.groupBy(
-        *WHOSE, "key_id", *SNAPSHOT, "file", block_of("position").alias("block")
-    ).agg(
+def shown_in_blocks(snapshot: DataFrame) -> DataFrame:
+    """What is told of each snapshot, by blocks of positions: rows, top, marks."""
+    return snapshot.groupBy(*WHOSE, "key_id", *SNAPSHOT, block_of("position").alias("block")).agg(
         F.count(F.lit(1)).alias("rows"),
         F.max("position").alias("top"),
         marks_of("position").alias("marks"),
     )
 
 
-def told_again(summed: DataFrame, *within: str) -> DataFrame:
+def shown(blocks: DataFrame) -> DataFrame:
+    """The same, all blocks together: rows, top, and how many different ``positions``."""
+    return blocks.groupBy(*WHOSE, "key_id", *SNAPSHOT).agg(
+        F.sum("rows").alias("rows"),
+        F.max("top").alias("top"),
+        F.sum(F.bit_count("marks")).alias("positions"),
+    )
+
+
+def told_again(blocks: DataFrame, *within: str) -> DataFrame:
     """log_id: of logs with more rows than numbers in a block, as they are in several exports."""
-    blocks = summed.groupBy("log_id", *within, "block").agg(
+    whole = blocks.groupBy("log_id", *within, "block").agg(
         F.sum("rows").alias("rows"), F.bit_or("marks").alias("marks")
     )
-    return blocks.where(F.col("rows") > F.bit_count("marks")).select("log_id").distinct()
+    return whole.where(F.col("rows") > F.bit_count("marks")).select("log_id").distinct()
 
 
 def store_messages(bronze: DataFrame) -> DataFrame:
@@ -162,16 +169,8 @@ def _is_later() -> Column:
 
 def irregular(shown: DataFrame) -> DataFrame:
     """Whose positions are not 0 to n - 1, each once.  ``shown``: of the snapshots that count."""
-    blocks = shown.groupBy(*WHOSE, "block").agg(
-        F.sum("rows").alias("rows"), F.max("top").alias("top"), F.bit_or("marks").alias("marks")
-    )
-    whole = blocks.groupBy(*WHOSE).agg(
-        F.sum("rows").alias("rows"),
-        F.max("top").alias("top"),
-        F.sum(F.bit_count("marks")).alias("positions"),
-    )
     rows = F.col("rows")
-    return whole.where((F.col("top") != rows - 1) | (F.col("positions") != rows)).select(*WHOSE)
+    return shown.where((F.col("top") != rows - 1) | (F.col("positions") != rows)).select(*WHOSE)
 
 
 def _put_together(taken: DataFrame, later: DataFrame) -> DataFrame:
@@ -196,16 +195,16 @@ def _put_together(taken: DataFrame, later: DataFrame) -> DataFrame:
 
 
 def told_of(entry: DataFrame, message: DataFrame) -> DataFrame:
-    """channel, mid, holders, is_plain: all that anybody tells of, summed up as numbers.
+    """mid, holders, is_plain: all that anybody tells of, summed up as numbers.
 
     Plain is what one row of its sender's log tells and nobody tells otherwise, as nearly all are:
-    there nothing has to be chosen among texts, for which Spark would sort all rows.
+    there nothing has to be chosen among texts, for which Spark would sort all rows.  What is told
+    of in two channels is not plain.
     """
     message = good(message)
-    this = F.xxhash64("lamport", "message_id")
+    this = F.xxhash64("channel", "lamport", "message_id")
     all_of_it = F.xxhash64(
-        "lamport",
-        "message_id",
+        this,
         "protocol",
         "sender",
         *(F.col(name).isNull() for name in ("parent_mids", "content")),
@@ -213,12 +212,12 @@ def told_of(entry: DataFrame, message: DataFrame) -> DataFrame:
         "content",
     )
     said = message.select(
-        *MID, this.alias("this"), all_of_it.alias("said"), _is_own().alias("is_own")
+        "mid", this.alias("this"), all_of_it.alias("said"), _is_own().alias("is_own")
     )
-    held = entry.select(*MID, this.alias("this"), F.lit(True).alias("is_held"))
+    held = entry.select("mid", this.alias("this"), F.lit(True).alias("is_held"))
     summed = (
         said.unionByName(held, allowMissingColumns=True)
-        .groupBy(*MID)
+        .groupBy("mid")
         .agg(
             F.count_if("is_held").cast("int").alias("holders"),
             F.count_if("is_own").alias("own"),
@@ -227,7 +226,7 @@ def told_of(entry: DataFrame, message: DataFrame) -> DataFrame:
         )
     )
     is_plain = F.expr("own = 1 AND this_0 = this_1 AND said_0 = said_1")
-    return summed.select(*MID, "holders", is_plain.alias("is_plain"))
+    return summed.select("mid", "holders", is_plain.alias("is_plain"))
 
 
 def _is_own() -> Column:
@@ -237,7 +236,7 @@ def _is_own() -> Column:
 def plain_messages(message: DataFrame, told_of: DataFrame, clock: DataFrame) -> DataFrame:
     """As ``known_messages``, of what is plain."""
     own = good(message).where(_is_own())
-    told = own.join(told_of.where("is_plain"), [*MID]).withColumn("is_vouched", F.lit(True))
+    told = own.join(told_of.where("is_plain"), "mid").withColumn("is_vouched", F.lit(True))
     return _by_the_clock(told, clock)
 
 
@@ -320,15 +319,15 @@ def told_variously(known: DataFrame) -> DataFrame:
 
 
 def vouched(
-    known: DataFrame, doubtful: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame
+    known: DataFrame, doubtful: DataFrame, holding: DataFrame, seen: DataFrame, stay: DataFrame
 ) -> DataFrame:
     """``known_messages`` with who vouches for them: ``vouched_by``.
 
-    ``doubtful``: of these ``told_of_by_others``.  ``seen``: what was observed of the logs that
-    count (``coverage.observed``).
+    ``doubtful``: of these ``told_of_by_others``, and ``holding`` the entries that hold them.
+    ``seen``: what was observed of the logs that count (``coverage.observed``).
     """
     own = known.where("is_vouched").withColumn("vouched_by", F.lit(SENDER))
-    return own.unionByName(_vouched_by_others(doubtful, entry, seen, stay))
+    return own.unionByName(_vouched_by_others(doubtful, holding, seen, stay))
 
 
 def messages(vouched: DataFrame, various: DataFrame) -> DataFrame:
@@ -359,7 +358,7 @@ def messages(vouched: DataFrame, various: DataFrame) -> DataFrame:
 
 
 def _vouched_by_others(
-    doubtful: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame
+    doubtful: DataFrame, holding: DataFrame, seen: DataFrame, stay: DataFrame
 ) -> DataFrame:
     """Of messages that their sender's log does not tell of: whether most others hold them.
 
@@ -368,7 +367,7 @@ def _vouched_by_others(
     ids = doubtful.select(*ID_KEY, "sender", "sent_ms")
     sender = F.coalesce("sender", F.lit(""))
     holders = (
-        entry.join(ids, [*ID_KEY])
+        holding.join(ids, [*ID_KEY])
         .where(F.col("participant") != sender)
         .select(*ID_KEY, "participant", F.lit(True).alias("holds"))
     )

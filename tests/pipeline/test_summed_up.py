@@ -106,24 +106,51 @@ def plain(messages: list[tuple[object, ...]], entries: list[tuple[object, ...]])
     return found
 
 
+_MESSAGE: Final = (
+    "problem string, channel string, mid bigint, lamport bigint, message_id string,"
+    " protocol string, sender string, participant string, parent_mids array<bigint>,"
+    " content string"
+)
+_ENTRY: Final = "channel string, mid bigint, lamport bigint, message_id string"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_of_what_is_plain_one_row_says_everything(spark: SparkSession, seed: int) -> None:
     messages, entries = told(random.Random(seed))
-    message = spark.createDataFrame(
-        messages,
-        "problem string, channel string, mid bigint, lamport bigint, message_id string,"
-        " protocol string, sender string, participant string, parent_mids array<bigint>,"
-        " content string",
-    )
-    entry = spark.createDataFrame(
-        entries, "channel string, mid bigint, lamport bigint, message_id string"
-    )
-    rows = silver.told_of(entry, message).collect()
+    message = spark.createDataFrame(messages, _MESSAGE)
+    rows = silver.told_of(spark.createDataFrame(entries, _ENTRY), message).collect()
     ids = {row[2] for row in messages} | {row[1] for row in entries}
     assert {row["mid"] for row in rows} == ids
     found = {row["mid"]: row["holders"] for row in rows if row["is_plain"]}
     assert found == plain(messages, entries)
     assert 0 < len(found) < len(ids)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_plain_is_the_same_as_if_all_were_looked_at(spark: SparkSession, seed: int) -> None:
+    """Also where a few ids are told of in two channels."""
+    chance = random.Random(seed)
+    messages, entries = told(chance)
+    shared = set(chance.sample(range(60), 6))
+    messages += [(row[0], "d", *row[2:]) for row in messages if row[2] in shared]
+    entries += [("d", *row[1:]) for row in entries if row[1] in shared and chance.random() < 0.7]
+    message = spark.createDataFrame(
+        [(*row, chance.randrange(100)) for row in messages], f"{_MESSAGE}, sent_ms bigint"
+    )
+    entry = spark.createDataFrame(
+        [(*row, f"p{number}") for number, row in enumerate(entries)],
+        f"{_ENTRY}, participant string",
+    )
+    clock = spark.createDataFrame([("a", 7)], "participant string, offset_ms bigint")
+    told_of = silver.told_of(entry, message)
+    chosen = told_of.where("NOT is_plain").select("mid")
+    holding = entry.join(chosen, "mid", "left_semi")
+    alike = silver.told_alike(message.join(chosen, "mid", "left_semi"))
+    quick = silver.plain_messages(message, told_of, clock)
+    assert {row["mid"] for row in quick.collect()}.isdisjoint(shared)
+    both = quick.unionByName(silver.known_messages(holding, alike, clock))
+    slow = silver.known_messages(entry, silver.told_alike(message), clock)
+    assert sorted(map(repr, both.collect())) == sorted(map(repr, slow.collect()))
 
 
 def frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
@@ -138,6 +165,6 @@ def test_what_was_delivered_after_a_snapshot_is_found_by_what_came_last(
     rows, shot_ms = events(chance), chance.choice([-1, 50, 100])
     newest = spark.createDataFrame([("c", "ada", shot_ms, 1, "a1")], _NEWEST)
     event = frame(spark, rows)
-    unfinished = silver.unfinished(newest, coverage.heard(event))
+    unfinished = silver.unfinished(newest, coverage.heard(coverage.heard_in_blocks(event)))
     found = silver.delivered_later(event, unfinished).select("message_id").collect()
     assert {row["message_id"] for row in found} == delivered_later(rows, shot_ms)
