@@ -18,6 +18,7 @@ from engine.core.errors import ChatError, SettingsError, StorageError, StorageFa
 from engine.core.ids import UnixMs
 from ui.controls import Area, Button, Text
 from ui.error_words import error_words
+from ui.file_choice import usual_folder
 from ui.foreign_text import one_line
 from ui.icons import app_icon
 from ui.theme import current_theme
@@ -344,8 +345,8 @@ class FailedStartWindow(Area):
             self._say(tr("No program opens folders here: {path}").format(path=nearest))
 
     def _ask_where(self) -> None:
-        home = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        dialog = QFileDialog(self, tr("Save a report"), str(Path(home) / REPORT_NAME))
+        place = usual_folder(QStandardPaths.StandardLocation.DocumentsLocation)
+        dialog = QFileDialog(self, tr("Save a report"), str(place / REPORT_NAME))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(REPORT_NAME)
         dialog.fileSelected.connect(lambda name: self.save_report(Path(name)))

@@ -1,5 +1,7 @@
 """Where the dialogs begin that ask for a file to send, and where one received is to be kept."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,10 @@ from chat_app.settings_control import SettingsControl
 from engine.core.ids import ConversationId
 from engine.events import MessageKind, MessageView
 from engine.file_views import FileState, FileView
-from tests.ui.driving import Stage, play, stage, until
+from tests.ui.driving import Stage, group_stage, play, stage, until
 from tests.ui.on_messages import in_view
 from tests.ui.scripted_engine import ScriptedEngine, member
+from ui.dialogs.export import choose_folder
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -117,5 +120,23 @@ def test_what_is_no_folder_counts_as_not_known(home: Path, kept: str) -> None:
         async with stage(engine, opening=group, stored=stored) as it:
             assert await begins_at(it) == home / "Documents"
             assert await saving_begins_at(it, row) == home / "Downloads"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_conversation_is_exported_into_a_folder_that_is_there(home: Path, there: bool) -> None:
+    if not there:
+        shutil.rmtree(home / "Documents")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            asking = asyncio.ensure_future(choose_folder(it.window))
+            dialog = await dialog_of(it)
+            began = home / "Documents" if there else home
+            assert Path(dialog.directory().absolutePath()) == began
+            assert {Path(name) for name in dialog.selectedFiles()} <= {began}
+            dialog.reject()
+            assert await asking is None
 
     play(scenario)

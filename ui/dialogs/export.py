@@ -12,7 +12,7 @@ from ui.chat_export import Exported, Progress
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet, problem_line, say_problem
 from ui.error_words import error_words
-from ui.file_choice import chosen_path
+from ui.file_choice import chosen_path, usual_folder
 from ui.foreign_text import breaking, one_line
 from ui.problem_words import sentence
 from ui.regional import grouped
@@ -27,7 +27,7 @@ ChooseFolder = Callable[[QWidget], Awaitable[Path | None]]
 
 async def choose_folder(parent: QWidget) -> Path | None:
     """Ask for a folder in the desktop's own way; None if nothing was chosen."""
-    place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    place = str(usual_folder(QStandardPaths.StandardLocation.DocumentsLocation))
     dialog = QFileDialog(parent, tr("Where shall it be put?"), place)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)

@@ -19,7 +19,7 @@ from ui.controls import Button, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
-from ui.file_choice import chosen_path
+from ui.file_choice import chosen_path, usual_folder
 from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -29,7 +29,7 @@ ChoosePicture = Callable[[QWidget], Awaitable[Path | None]]
 
 async def choose_picture_file(parent: QWidget) -> Path | None:
     """Ask for a file in the desktop's own way; None if nothing was chosen."""
-    place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
+    place = str(usual_folder(QStandardPaths.StandardLocation.PicturesLocation))
     dialog = QFileDialog(parent, tr("Choose a picture"), place, tr("Pictures (*.png *.jpg *.jpeg)"))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     return await chosen_path(dialog)

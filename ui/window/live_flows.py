@@ -8,7 +8,6 @@ engine stops counting.  What any card exports is written to a file here.
 import asyncio
 import errno
 import os
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject, QStandardPaths, QTimer, Signal
@@ -26,7 +25,7 @@ from ui.delivery.loaded import LoadedMessages
 from ui.delivery.page import DeliveryPane
 from ui.delivery.series import LiveHistory
 from ui.delivery.words_content import RecordsContent, RefusalsContent
-from ui.file_choice import chosen_path
+from ui.file_choice import chosen_path, usual_folder
 from ui.foreign_text import one_line
 from ui.own_frame import own_frame
 from ui.speaking import announce
@@ -156,9 +155,8 @@ class LiveFlows(QObject):
 
     def _save(self, name: str, kind: str, data: bytes) -> None:
         async def work() -> None:
-            folders = QStandardPaths.StandardLocation
-            place = QStandardPaths.writableLocation(folders.DocumentsLocation)
-            dialog = QFileDialog(self._window, tr("Save as"), str(Path(place) / f"{name}.{kind}"))
+            place = usual_folder(QStandardPaths.StandardLocation.DocumentsLocation)
+            dialog = QFileDialog(self._window, tr("Save as"), str(place / f"{name}.{kind}"))
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
             path = await chosen_path(dialog)
             if path is None:
