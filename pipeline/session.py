@@ -93,7 +93,11 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
 What is left is planning, and handing a few rows to threads of this very process: one task does, and
 what is handed on is not worth packing, nor blocks of 4 MB, which would be zeroed each time.
 """
-_SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SMALL_INPUT_JAVA: Final = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
+)
+"""As much room for compiled code as with both compilers: with the 48 MB of one alone, a session of
+many queries sweeps out what it compiles again soon after."""
 _LARGE_INPUT_JAVA: Final = (
     "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
     " -XX:Tier4InvocationThreshold=60000 -XX:Tier4MinInvocationThreshold=15000"
