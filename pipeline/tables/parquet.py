@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.paths import to_read
-from pipeline.session import is_small
+from pipeline.session import is_here, is_small
 from pipeline.tables import AREAS, RUN, Head, Json, Part, Told
 
 NAME: Final = "parquet"
@@ -148,7 +148,7 @@ class ParquetTables:
     def _files(self, name: str, parts: Sequence[Told], schema: StructType) -> DataFrame:
         place = self.root / name
         paths = [str(place / str(part["place"])) for part in parts]
-        if is_small(self.spark):
+        if is_small(self.spark) and not is_here(self.spark):
             files = [file for path in paths for file in sorted(Path(path).rglob("*.parquet"))]
             if sum(file.stat().st_size for file in files) <= FEW_BYTES:
                 return _read_here(self.spark, files, place, schema)

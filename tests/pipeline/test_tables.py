@@ -289,6 +289,22 @@ def test_what_is_all_of_another_table_is_not_written_a_second_time(
         assert [row["key_id"] for row in found] == [KEY_ID]
 
 
+def test_without_java_a_plan_holds_no_rows(tmp_path: Path) -> None:
+    """It is copied for each of its steps, and DuckDB reads files by itself."""
+    count = 10_000
+    lake = Lake(tmp_path)
+    with session(SessionSettings(needs_java=False)) as here:
+        with lake.run(here) as run:
+            run.replace("silver/t", here.range(count))
+            run.commit()
+        (file,) = (tmp_path / "silver" / "t").rglob("*.parquet")
+        assert file.stat().st_size <= parquet.FEW_BYTES < 8 * count
+        found = lake.silver(here, "t")
+        plan = vars(found)["_plan"].to_proto(vars(here)["_client"])
+        assert plan.ByteSize() < 8 * count / 10
+        assert found.count() == count
+
+
 @pytest.mark.parametrize(("few_rows", "few_bytes"), [(100, 10**6), (1, 0)], ids=["here", "Spark"])
 def test_parts_are_replaced_widened_and_put_together(
     spark: SparkSession,
