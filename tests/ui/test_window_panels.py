@@ -405,6 +405,7 @@ def test_it_mutes_the_group_and_goes_with_it() -> None:
             await until(lambda: group_panel(it).mute.text().strip().startswith("Unmute"))
             group_panel(it).mute.click()
             await until(lambda: not engine.views[group].muted)
+            await until(lambda: not engine.views[group].unread)  # Nothing is read of what is gone.
             await engine.leave(group)
             await until(lambda: it.window.side.panel is None)
 
