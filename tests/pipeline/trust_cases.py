@@ -17,6 +17,7 @@ from tests.pipeline.trust_logs import (
     below_its_parent,
     but,
     clashing,
+    exported_into_one,
     exported_twice,
     first_rows_gone,
     forgers,
@@ -114,6 +115,7 @@ TOGETHER: Final = (
     Case(Story("late", late={"dan": frozenset({6, 17})}), whole),
     # One log, twice.
     *(Case(Story(f"twice {'+'.join(forms)}"), exported_twice, forms=forms) for forms in TWICE),
+    Case(Story("twice in one"), exported_into_one, forms=("jsonl",)),
     Case(Story("two files"), two_files),
     # What a log says of itself.
     Case(

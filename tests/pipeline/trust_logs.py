@@ -58,6 +58,17 @@ def exported_twice(story: Story) -> Sequence[Log]:
     return [earlier(story, logs["bob"], 20), *logs.values()]
 
 
+def exported_into_one(story: Story) -> Sequence[Log]:
+    """Both in one file, the earlier one first, as somebody puts JSON lines together."""
+    before, *logs = exported_twice(story)
+    return [
+        replace(log, rows={table: [*before.rows[table], *log.rows[table]] for table in log.rows})
+        if log.person == before.person
+        else log
+        for log in logs
+    ]
+
+
 def earlier(story: Story, log: Log, count: int) -> Log:
     """The same log when only the first messages had been sent, its last row a snapshot."""
     at = count * STEP_MS - 1_000
