@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from chat_app.settings_control import SettingsControl
 from engine.events import MessageView, ReactionView
-from tests.ui.driving import Stage, group_stage, move_mouse, play, stage, until
+from tests.ui.driving import Stage, group_stage, move_mouse, pair_stage, play, stage, until
 from tests.ui.on_messages import in_view, last_row, own_held, spoken_rows_of
 from tests.ui.on_settings import open_settings, switch_of
 from tests.ui.scripted_engine import ScriptedEngine
@@ -119,6 +119,19 @@ def test_who_reacted_and_what_is_known_of_a_message_are_shown() -> None:
             await leave(it, reactors, "Close")
             await choose_beside(it, row, "Message info…")
             info = await sheet_of(it.window, MessageInfoSheet)
+            await leave(it, info, "Close")
+
+    play(scenario)
+
+
+def test_of_two_nobody_is_counted_for_what_the_other_one_wrote() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Maya") as (it, engine, pair):
+            row = engine.receive(pair, "Maya", "It talks!")
+            await choose_beside(it, row, "Message info…")
+            info = await sheet_of(it.window, MessageInfoSheet)
+            assert "From" in words_of(info)
+            assert "group" not in words_of(info)
             await leave(it, info, "Close")
 
     play(scenario)

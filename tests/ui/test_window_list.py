@@ -1,6 +1,7 @@
 """The list of conversations in hand: pinned, muted from its row, and only what one wants to see."""
 
 import pytest
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QAccessible
 
 from engine.core.ids import ConversationId
@@ -254,6 +255,25 @@ def test_a_badge_for_what_is_archived_leads_to_it() -> None:
             engine.change(rowing, mentions=1, first_mention=row.position)
             await until(lambda: "Rowing" in names(it))
             assert panel.archive.text().strip() == "Archived: 1, 1 unread"
+
+    play(scenario)
+
+
+def test_the_rail_marks_what_mentions_the_user_also_of_a_muted_conversation() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            rowing, *_ = fill(engine)
+            await engine.set_muted(rowing, muted=True)
+            row = engine.receive(rowing, "Jo", "@Ines, Saturday?")
+            await until(lambda: it.listed(rowing).unread == 1)
+            panel = it.window.panel
+            panel.set_rail(True)
+            seen = panel.rows.visualRect(it.window.model.index_of(rowing))
+            upper = QRect(seen.x(), seen.y(), seen.width(), seen.height() // 2)
+            without = panel.rows.grab(upper).toImage()
+            engine.change(rowing, mentions=1, first_mention=row.position)
+            await until(lambda: it.listed(rowing).mentions == 1)
+            assert panel.rows.grab(upper).toImage() != without
 
     play(scenario)
 

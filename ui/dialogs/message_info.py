@@ -50,8 +50,9 @@ class MessageInfoSheet(Sheet):
         parent: QWidget | None = None,
         *,
         is_open: bool = False,
+        is_pair: bool = False,
     ) -> None:
-        """``is_open``: in an open channel, where nobody is proved."""
+        """``is_open``: in an open channel, where nobody is proved; ``is_pair``: one-to-one."""
         message = info.message
         words = one_line(message.text, _QUOTED)
         super().__init__(tr("Message info"), words, parent=parent)
@@ -84,7 +85,8 @@ class MessageInfoSheet(Sheet):
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(shown, row, 1)
         self.body.addWidget(self.facts)
-        self._add_holders(info, now, is_open=is_open)
+        if info.holders or not is_pair:  # Of two, what the other one wrote is at both.
+            self._add_holders(info, now, is_open=is_open)
         self.add_close()
 
     def _add_holders(self, info: MessageInfo, now: datetime, *, is_open: bool) -> None:

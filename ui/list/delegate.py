@@ -147,6 +147,9 @@ class ConversationDelegate(QStyledItemDelegate):
                 badge_text(conversation.unread, _MOST_IN_RAIL),
                 muted=conversation.muted,
             )
+            if conversation.mentions:
+                corner.setY(avatar.top() + 5)
+                draw_badge(painter, corner, "@", muted=False)
         elif marked:
             corner = QPointF(min(avatar.right() + 3, box.right()), avatar.bottom() - 5)
             draw_unread_dot(painter, corner, muted=conversation.muted)

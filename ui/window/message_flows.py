@@ -105,7 +105,9 @@ class MessageFlows(QObject):
         async def flow() -> None:
             info = await self._engine.timeline.info(conversation.conversation_id, message_id)
             is_open = conversation.open_channel is not None
-            await self._ask(MessageInfoSheet(info, self._now(), self._window, is_open=is_open))
+            is_pair, now = conversation.contact is not None, self._now()
+            sheet = MessageInfoSheet(info, now, self._window, is_open=is_open, is_pair=is_pair)
+            await self._ask(sheet)
 
         self._start(tr("show what is known of the message"), flow)
 
