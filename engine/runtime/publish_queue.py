@@ -2,7 +2,8 @@
 
 A service node may take one message a second, while SDS keeps rebroadcasting unacknowledged messages
 and restating its holdings.  So new messages go first.  A copy of a message that is already queued
-is left out, and a statement that includes everything an earlier one said replaces it.
+is left out, and a statement that includes everything an earlier one said replaces it.  That one
+types is not said any more once the text goes ahead of it: those who hear it later believe it.
 
 A member who is alone in a group gets no acknowledgements.  What the network took once is then not
 sent again, or a founder waiting for others would fill the archives with copies.  SDS keeps
@@ -54,6 +55,15 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
             self._counters.add("runner.sent_to_nobody_again")
         else:
             super().put_nowait(item)
+            if isinstance(item, Publish) and item.purpose is SendPurpose.CONTENT:
+                self._drop_overtaken()
+
+    def _drop_overtaken(self) -> None:
+        for waiting in tuple(self._others):
+            if isinstance(waiting, Publish) and waiting.purpose is SendPurpose.EPHEMERAL:
+                self._others.remove(waiting)
+                super().task_done()
+                self._counters.add("runner.outbox_spared")
 
     def task_done(self) -> None:
         self._in_hand = None

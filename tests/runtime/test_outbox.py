@@ -52,10 +52,22 @@ def test_what_was_written_goes_first_and_all_else_in_order() -> None:
         send("again", AGAIN, own="x"),
         LoadForRepair(message_id=MessageId("y")),
         send("one", CONTENT, own="1"),
-        send("typing", SendPurpose.EPHEMERAL),
         send("two", CONTENT, own="2"),
+        send("typing", SendPurpose.EPHEMERAL),
     )
     assert texts(outbox) == ["one", "two", "sync", "again", "load", "typing"]
+
+
+async def test_a_text_is_not_followed_by_the_word_that_its_author_types() -> None:
+    """It would be believed for seconds after the text."""
+    outbox = filled(
+        send("sync", SYNC),
+        send("typing", SendPurpose.EPHEMERAL),
+        send("one", CONTENT, own="1"),
+        send("typing again", SendPurpose.EPHEMERAL),
+    )
+    assert texts(outbox) == ["one", "sync", "typing again"]
+    await asyncio.wait_for(outbox.join(), 1)
 
 
 def test_a_newer_statement_takes_the_place_of_one_that_waits() -> None:

@@ -136,9 +136,10 @@ def test_a_skin_tone_holds_from_now_on_and_is_remembered() -> None:
     async def scenario() -> None:
         stored: dict[str, str] = {}
         async with opened(stored) as (it, found, composer):
+            found.tone.setFocus()
             found.tone.menu().actions()[4].trigger()
             assert found.tone.accessibleName() == "Skin tone: Medium-dark skin tone"
-            found.search.setFocus()
+            assert found.search.hasFocus()
             it.write("wave")
             it.press(Key.Key_Return)
             assert composer.text() == "see you 👋🏾"

@@ -438,3 +438,4 @@ class EmojiPicker(Card):
         self._used.tone = tone
         self.tone.show_tone(tone)
         self._show_cells()
+        self.search.setFocus()  # Where Return takes what was found.
