@@ -60,7 +60,7 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
 
     def _drop_overtaken(self) -> None:
         for waiting in tuple(self._others):
-            if isinstance(waiting, Publish) and waiting.purpose is SendPurpose.EPHEMERAL:
+            if isinstance(waiting, Publish) and waiting.says_typing:
                 self._others.remove(waiting)
                 super().task_done()
                 self._counters.add("runner.outbox_spared")

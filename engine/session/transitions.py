@@ -34,6 +34,10 @@ class Publish(Struct, frozen=True, kw_only=True):
     """The message that this repairs, because a member requested it."""
     says_all: bool = False
     """This supersedes earlier ones with ``says_all`` that are not sent yet."""
+    says_typing: bool = False
+    """To a group, that one types: not to be sent any more after a text, which says that one ended.
+
+    Two people's go as they come, since Olm counts them."""
     by_olm: bool | None = None
     """Whether it is sealed by Olm, or signed; None: it is not of two people."""
 

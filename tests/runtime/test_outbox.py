@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic, MessageId
@@ -62,11 +63,12 @@ async def test_a_text_is_not_followed_by_the_word_that_its_author_types() -> Non
     """It would be believed for seconds after the text."""
     outbox = filled(
         send("sync", SYNC),
-        send("typing", SendPurpose.EPHEMERAL),
+        replace(send("typing", SendPurpose.EPHEMERAL), says_typing=True),
+        send("of two people", SendPurpose.EPHEMERAL),
         send("one", CONTENT, own="1"),
-        send("typing again", SendPurpose.EPHEMERAL),
+        replace(send("typing again", SendPurpose.EPHEMERAL), says_typing=True),
     )
-    assert texts(outbox) == ["one", "sync", "typing again"]
+    assert texts(outbox) == ["one", "sync", "of two people", "typing again"]
     await asyncio.wait_for(outbox.join(), 1)
 
 

@@ -156,6 +156,7 @@ class GroupWire:
             purpose=purpose,
             message_ids=() if message_id is None else (message_id,),
             says_all=purpose is SendPurpose.SYNC,
+            says_typing=purpose is SendPurpose.EPHEMERAL,
         )
 
     def precheck(self, waku: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope:
