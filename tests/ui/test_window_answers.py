@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.api import MAX_FILE_BYTES
@@ -49,6 +49,22 @@ def test_r_answers_the_focused_message_with_a_quote() -> None:
             row = last_row(engine, group)
             assert row.quote == quote_of(asked)
             await until(lambda: "answers Maya: Who brings the ladder?" in spoken_rows_of(it)[-1])
+
+    play(scenario)
+
+
+def test_after_an_answer_the_keys_are_about_the_newest() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            asked = engine.receive(group, "Maya", "Who brings the ladder?")
+            await focus(it, asked)
+            it.press(Key.Key_R)
+            await it.send("I do")
+            await until(lambda: "I do" in spoken_rows_of(it)[-1])
+            timeline = it.window.pane.timeline
+            timeline.setFocus(Qt.FocusReason.BacktabFocusReason)
+            it.press(Key.Key_R, on=timeline)
+            assert seen_words(it.window.pane.composer_bar) == ["Reply to yourself", "I do"]
 
     play(scenario)
 

@@ -127,10 +127,10 @@ def test_who_reacted_and_what_is_known_of_a_message_are_shown() -> None:
 def test_of_two_nobody_is_counted_for_what_the_other_one_wrote() -> None:
     async def scenario() -> None:
         async with pair_stage("Maya") as (it, engine, pair):
-            row = engine.receive(pair, "Maya", "It talks!")
+            row = engine.receive(pair, "Maya", "It **talks**!")
             await choose_beside(it, row, "Message info…")
             info = await sheet_of(it.window, MessageInfoSheet)
-            assert "From" in words_of(info)
+            assert "It talks!" in words_of(info)
             assert "group" not in words_of(info)
             await leave(it, info, "Close")
 

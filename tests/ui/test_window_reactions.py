@@ -80,6 +80,26 @@ def test_the_menu_reacts_and_says_who_did() -> None:
     play(scenario)
 
 
+def test_the_way_to_all_emoji_ends_the_row_whatever_one_reacted_with() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            mine = [ReactionView(emoji=emoji, count=1, mine=True) for emoji in "🐙🎉"]
+            engine.alter(replace(row, reactions=tuple(mine)))
+            await focus(it, row)
+            it.press(Key.Key_Menu)
+            menu = menu_of(it)
+            places = {
+                button.emoji: button.mapTo(menu, button.rect().center()).y()
+                for button in menu.findChildren(ReactionButton)
+            }
+            assert list(places) == ["👍", "❤️", "😂", "😮", "😢", "🙏", "", "🎉", "🐙"]
+            assert places["👍"] == places[""] < places["🎉"] == places["🐙"]
+            menu.close()
+
+    play(scenario)
+
+
 def test_any_emoji_is_picked_for_a_reaction() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

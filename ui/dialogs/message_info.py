@@ -15,6 +15,7 @@ from ui.dialogs.holders import HolderRow, held_words
 from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
+from ui.marked_text import shown_text
 from ui.regional import grouped
 from ui.times import moment, moment_words, off_words, spoken_time
 from ui.translate import tr
@@ -54,7 +55,7 @@ class MessageInfoSheet(Sheet):
     ) -> None:
         """``is_open``: in an open channel, where nobody is proved; ``is_pair``: one-to-one."""
         message = info.message
-        words = one_line(message.text, _QUOTED)
+        words = one_line(shown_text(message), _QUOTED)
         super().__init__(tr("Message info"), words, parent=parent)
         facts = [(tr("From"), sender_words(message)), (tr("Sent"), _full(message.sent_ms))]
         if info.arrival is not Arrival.WRITTEN_HERE:

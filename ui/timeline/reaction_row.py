@@ -92,7 +92,7 @@ class ReactionRow(QWidgetAction):
         super().__init__(menu)
         self._menu = menu
         mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
-        emoji = [*QUICK_REACTIONS, *(mine - set(QUICK_REACTIONS)), ""]
+        emoji = [*QUICK_REACTIONS, "", *sorted(mine - set(QUICK_REACTIONS))]
         self.buttons = [ReactionButton(e, mine=e in mine, step=self._step) for e in emoji]
         row = QWidget()
         grid = QGridLayout(row)

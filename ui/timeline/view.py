@@ -275,6 +275,11 @@ class TimelineView(QAbstractScrollArea):
     def go_to_newest(self) -> None:
         self.navigation.go_to_newest()
 
+    def go_on_after_own(self) -> None:
+        """One said something: on at the newest, and the keys are about no older row any more."""
+        self.scene.focus_key = None
+        self.go_to_newest()
+
     def day_in_view(self) -> date:
         """Of the topmost message; of today while there is none."""
         shown = next((m for p in self.scene.placed if (m := message_of(p.row)) is not None), None)

@@ -190,7 +190,7 @@ class ConversationPane(QWidget):
         self.finding.unchosen.connect(self.timeline.leave_found)
         self.finding.searched.connect(self.timeline.mark_found)
         self.finding.closed.connect(self.take_focus)
-        self.writing.sent.connect(self.timeline.go_to_newest)
+        self.writing.sent.connect(self.timeline.go_on_after_own)
         self.header.mute_requested.connect(self._mute_open)
         self.muted_bar.show_requested.connect(self._unmute_member)
         self.header.beads.missing_chosen.connect(self._go_to_gap)
