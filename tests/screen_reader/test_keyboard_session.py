@@ -113,7 +113,7 @@ async def a_picture(alice: Person, bob: Person) -> None:
     await reader.until_shown(alice.program, photo, "list item")
     await alice.press_until("F6", ".+", "list item")
     await alice.press_until("F6", ".+", "list item")
-    await alice.press_until("Down", photo, "list item")
+    await alice.press_until("Up", photo, "list item")  # From the newest, which is the other file.
     await alice.press("Return")
     await reader.until_shown(alice.program, f"Your photo, .*{TIME}", "dialog")
     await reader.until_shown(alice.program, f"Your photo, .*{TIME}", "graphic")
