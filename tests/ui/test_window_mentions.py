@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.api import Mention
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, ParticipantId
 from engine.events import (
     AnnotationKind,
     AnnotationView,
@@ -79,6 +79,35 @@ def test_an_emoji_is_offered_behind_a_name_although_names_may_have_several_words
             assert composer.completions.candidates[0].words == ":anchor:"
             it.press(Key.Key_Tab)
             assert composer.text().startswith("@Maya come ⚓")
+
+    play(scenario)
+
+
+def test_two_of_one_name_are_told_apart_by_their_fingerprints() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            maya = replace(member("Maya"), fingerprint="01234 56789 01234 56789 01234 56789")
+            other = replace(
+                maya,
+                participant_id=ParticipantId("maya-too"),
+                name="M\u0430ya",  # with a Cyrillic letter
+                fingerprint="98765 43210 98765 43210 98765 43210",
+            )
+            engine.change(group, members=(member("Ines", is_self=True), maya, other, member("Ari")))
+            composer = it.window.pane.composer
+            composer.box.setFocus()
+            it.write("@")
+            offered = [(c.words, c.detail) for c in composer.completions.candidates]
+            assert offered == [
+                ("Maya", "01234 56789"),
+                ("M\u0430ya", "98765 43210"),
+                ("Ari", ""),
+            ]
+            it.press(Key.Key_Down)
+            it.press(Key.Key_Tab)
+            await it.send("come")
+            meant = Mention(participant_id=other.participant_id, start=0, length=5)
+            assert engine.called("mentions") == [(meant,)]
 
     play(scenario)
 

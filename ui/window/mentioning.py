@@ -5,6 +5,7 @@ the text as it was completed, it means that person, also after a cut and paste.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from engine.api import Mention
@@ -17,11 +18,14 @@ from ui.completion import Candidate, Completion, best_matches, folded
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
 from ui.marked_text import utf16, utf16_slice
+from ui.namesakes import look_of
 from ui.translate import tr
 from ui.window.composer import Composer
 
 _QUERY = re.compile(r"[^@\n]{0,32}")
 _MAX_NAME = 64
+_TOLD_APART = 11
+"""Characters of a fingerprint: two groups of five digits."""
 
 
 class Mentioning:
@@ -47,7 +51,9 @@ class Mentioning:
         self._people |= mentions_of(message)
 
     def _find(self, query: str) -> list[Candidate]:
-        return best_matches(query, [(folded(m.name), _candidate(m)) for m in self._members])
+        looks = Counter(look_of(member.name) for member in self._members)
+        named = [(m, m.fingerprint if looks[look_of(m.name)] > 1 else "") for m in self._members]
+        return best_matches(query, [(folded(m.name), _candidate(m, key)) for m, key in named])
 
     def _accepted(self, key: str) -> None:
         for member in self._members:
@@ -62,11 +68,13 @@ def _written(member: MemberView) -> str:
     return f"@{one_line(member.name, _MAX_NAME)}"
 
 
-def _candidate(member: MemberView) -> Candidate:
+def _candidate(member: MemberView, fingerprint: str) -> Candidate:
+    """``fingerprint``: what tells the member from another one of that name; "" if nobody has it."""
     name = one_line(member.name, _MAX_NAME)
     return Candidate(
         text=f"{_written(member)} ",
         words=name,
+        detail=fingerprint[:_TOLD_APART],
         key=member.participant_id,
         draw=lambda painter, rect: draw_avatar(
             painter, rect, stable_id=member.participant_id, name=name, is_group=False
