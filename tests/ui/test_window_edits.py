@@ -85,6 +85,48 @@ def test_what_was_written_waits_while_an_old_message_is_edited() -> None:
     play(scenario)
 
 
+def test_an_edit_that_was_begun_waits_while_one_looks_into_another_conversation() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            elsewhere = engine.add_group("Walks")
+            mine, composer = own_held(engine, group, "first"), it.window.pane.composer
+            await until(lambda: in_view(it, mine))
+            it.write("half a thought", on=composer.box)
+            await focus(it, mine)
+            it.press(Key.Key_E)
+            it.write(" and last", on=composer.box)
+            it.window.open_conversation(elsewhere)
+            assert composer.text() == ""
+            assert not it.window.pane.composer_bar.isVisible()
+            it.window.open_conversation(group)
+            assert composer.text() == "first and last"
+            assert seen_words(it.window.pane.composer_bar)[0] == "Edit message"
+            it.press(Key.Key_Return, on=composer.box)
+            await until(lambda: bool(engine.called("edit")))
+            assert engine.called("edit") == [(mine.message_id, "first and last", ())]
+            assert composer.text() == "half a thought"
+
+    play(scenario)
+
+
+def test_an_edit_of_what_is_deleted_meanwhile_does_not_wait() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            elsewhere = engine.add_group("Walks")
+            mine, composer = own_held(engine, group, "first"), it.window.pane.composer
+            await until(lambda: in_view(it, mine))
+            it.press(Key.Key_Up, on=composer.box)
+            it.write("!", on=composer.box)
+            it.window.open_conversation(elsewhere)
+            engine.alter(replace(mine, retracted=True))
+            await it.window.tasks.settle()
+            it.window.open_conversation(group)
+            assert composer.text() == ""
+            assert not it.window.pane.composer_bar.isVisible()
+
+    play(scenario)
+
+
 def test_an_edit_that_fails_can_be_tried_again() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

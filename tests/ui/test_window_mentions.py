@@ -112,6 +112,21 @@ def test_two_of_one_name_are_told_apart_by_their_fingerprints() -> None:
     play(scenario)
 
 
+def test_who_is_mentioned_in_a_draft_is_known_when_one_comes_back_to_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            elsewhere = engine.add_group("Walks", ("Ari",))
+            complete_maya(it)
+            it.window.open_conversation(elsewhere)
+            it.window.open_conversation(group)
+            assert it.window.pane.composer.text() == "@Maya "
+            await it.send("come")
+            maya = member("Maya").participant_id
+            assert engine.called("mentions") == [(Mention(participant_id=maya, start=0, length=5),)]
+
+    play(scenario)
+
+
 def test_a_name_that_was_only_typed_stays_a_word() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _group):

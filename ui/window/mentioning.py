@@ -7,10 +7,11 @@ the text as it was completed, it means that person, also after a cut and paste.
 import re
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from engine.api import Mention
 from engine.core.content import MAX_MENTIONS
-from engine.core.ids import ParticipantId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView, MemberView, MessageView
 from engine.text_spans import SpanKind
 from ui.avatar import draw_avatar
@@ -23,6 +24,8 @@ from ui.translate import tr
 from ui.window.composer import Composer
 
 _QUERY = re.compile(r"[^@\n]{0,32}")
+MAX_ELSEWHERE: Final = 64
+"""Conversations of which it is remembered who was mentioned there; of more the oldest are not."""
 _MAX_NAME = 64
 _TOLD_APART = 11
 """Characters of a fingerprint: two groups of five digits."""
@@ -30,8 +33,11 @@ _TOLD_APART = 11
 
 class Mentioning:
     def __init__(self, composer: Composer) -> None:
+        self._open_id: ConversationId | None = None
         self._people: dict[str, ParticipantId] = {}
         """By what stands in the text: "@" and the name."""
+        self._elsewhere: dict[ConversationId, dict[str, ParticipantId]] = {}
+        """In conversations that one left; drafts of theirs may wait.  The last of them last."""
         self._members: tuple[MemberView, ...] = ()
         popup = composer.completions
         popup.add(
@@ -40,11 +46,20 @@ class Mentioning:
         popup.accepted.connect(self._accepted)
 
     def offer(self, conversation: ConversationView) -> None:
-        """These members; what was mentioned in another conversation is forgotten."""
+        """These members; what was mentioned in another conversation waits there."""
+        if conversation.conversation_id != self._open_id:
+            self._go_to(conversation.conversation_id)
         members = tuple(m for m in present_members(conversation) if not m.is_self)
         known = {member.participant_id for member in members}
         self._people = {text: who for text, who in self._people.items() if who in known}
         self._members = members
+
+    def _go_to(self, conversation_id: ConversationId) -> None:
+        if self._open_id is not None and self._people:
+            self._elsewhere[self._open_id] = self._people
+            if len(self._elsewhere) > MAX_ELSEWHERE:
+                del self._elsewhere[next(iter(self._elsewhere))]
+        self._open_id, self._people = conversation_id, self._elsewhere.pop(conversation_id, {})
 
     def remember(self, message: MessageView) -> None:
         """The mentions of a message that is edited."""

@@ -1,9 +1,9 @@
 """Turns the composer's text into a message, a reply or an edit.
 
 It leads texts to the engine through ``UnsentTexts``, so that none is lost, and keeps the draft of a
-new message apart while an old one is edited.  What is answered and the files that are to go out
-wait in their conversation while one looks into others.  People whose names were completed are
-mentioned by their ids; a name that was only typed stays a word.
+new message apart while an old one is edited.  What is answered, an edit that was begun and the
+files that are to go out wait in their conversation while one looks into others.  People whose names
+were completed are mentioned by their ids; a name that was only typed stays a word.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from ui.window.mentioning import Mentioning
 from ui.window.unsent import Unsent, UnsentTexts
 
 MAX_WAITING: Final = 16
-"""Conversations with an answer or files that wait; of more the oldest are dropped."""
+"""Conversations with an answer, an edit or files that wait; of more the oldest are dropped."""
 
 
 class Mode(Enum):
@@ -36,11 +36,18 @@ class Mode(Enum):
     EDIT = auto()
 
 
-class _Waiting(Struct, frozen=True):
+class _Waiting(Struct, frozen=True, kw_only=True):
     """What was to go out in a conversation, beside its draft."""
 
-    answered: MessageView | None
-    files: tuple[Prepared, ...]
+    answered: MessageView | None = None
+    edited: MessageView | None = None
+    new_text: str = ""
+    """What that one was to say."""
+    files: tuple[Prepared, ...] = ()
+
+    @property
+    def about(self) -> MessageView | None:
+        return self.answered or self.edited
 
 
 class Writing(QObject):
@@ -100,10 +107,13 @@ class Writing(QObject):
         self._mentioning.offer(conversation)
         draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
         self._composer.open(conversation.name, draft)
-        waiting = self._waiting.pop(conversation.conversation_id, _Waiting(None, ()))
+        waiting = self._waiting.pop(conversation.conversation_id, _Waiting())
         if waiting.answered is not None:
             self._answer(waiting.answered)
         self._attaching.bring_back(waiting.files)
+        if waiting.edited is not None:
+            self.edit(waiting.edited)
+            self._composer.set_text(waiting.new_text)
 
     def refresh(self, conversation: ConversationView) -> None:
         """Members changed."""
@@ -111,19 +121,23 @@ class Writing(QObject):
         self._mentioning.offer(conversation)
 
     def leave(self) -> None:
-        """Keep what was written; an edit that was begun is dropped."""
+        """Keep what was written."""
         if self._conversation is None:
             return
-        answered = self._about if self._mode is Mode.REPLY else None
+        waiting, text, about = _Waiting(), self._composer.text(), self._about
+        if self._mode is Mode.REPLY:
+            waiting = _Waiting(answered=about)
+        elif about is not None and text != about.text:
+            waiting = _Waiting(edited=about, new_text=text)
         self.cancel()
-        self._keep(self._conversation.conversation_id, answered)
+        self._keep(self._conversation.conversation_id, waiting)
         self._composer.flush_draft()
         self._composer.stop_typing()
 
-    def _keep(self, conversation_id: ConversationId, answered: MessageView | None) -> None:
+    def _keep(self, conversation_id: ConversationId, waiting: _Waiting) -> None:
         files = self._attaching.put_aside()
-        if answered is not None or files:
-            self._waiting[conversation_id] = _Waiting(answered, files)
+        if waiting.about is not None or files:
+            self._waiting[conversation_id] = replace(waiting, files=files)
             if len(self._waiting) > MAX_WAITING:
                 self.drop(next(iter(self._waiting)))
 
@@ -185,8 +199,8 @@ class Writing(QObject):
         if self._about is not None and self._about.message_id == message_id:
             self.cancel()
         for conversation_id, waiting in self._waiting.items():
-            if waiting.answered is not None and waiting.answered.message_id == message_id:
-                self._waiting[conversation_id] = _Waiting(None, waiting.files)
+            if waiting.about is not None and waiting.about.message_id == message_id:
+                self._waiting[conversation_id] = _Waiting(files=waiting.files)
 
     # --- sending ----------------------------------------------------------------------------------
 
