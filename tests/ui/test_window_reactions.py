@@ -100,6 +100,25 @@ def test_the_way_to_all_emoji_ends_the_row_whatever_one_reacted_with() -> None:
     play(scenario)
 
 
+def test_a_heart_is_the_same_heart_however_others_write_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            black = ReactionView(emoji="\u2764", count=2, names=("Maya",), mine=True)
+            engine.alter(replace(row, reactions=(black,)))
+            await until(lambda: in_view(it, row) and bool(bubble(it, row)[0].chips))
+            await focus(it, row)
+            it.press(Key.Key_Menu)
+            buttons = menu_of(it).findChildren(ReactionButton)
+            assert [b.isChecked() for b in buttons] == [False, True, *[False] * 5]
+            it.press(Key.Key_Down, on=menu_of(it))
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("react") == [(row.message_id, "❤️", False)])
+
+    play(scenario)
+
+
 def test_any_emoji_is_picked_for_a_reaction() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

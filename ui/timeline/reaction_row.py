@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget, QWidgetAction
 
+from engine.core.emoji import without_selectors
 from engine.events import MessageView
 from ui.controls import pressed_by_enter
 from ui.icons import draw_icon
@@ -91,9 +92,13 @@ class ReactionRow(QWidgetAction):
         """``place``: where the picker of all emoji opens."""
         super().__init__(menu)
         self._menu = menu
-        mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
-        emoji = [*QUICK_REACTIONS, "", *sorted(mine - set(QUICK_REACTIONS))]
-        self.buttons = [ReactionButton(e, mine=e in mine, step=self._step) for e in emoji]
+        mine = {without_selectors(r.emoji): r.emoji for r in message.reactions if r.mine}
+        quick = {without_selectors(emoji) for emoji in QUICK_REACTIONS}
+        others = sorted(emoji for key, emoji in mine.items() if key not in quick)
+        self.buttons = [
+            ReactionButton(e, mine=without_selectors(e) in mine, step=self._step)
+            for e in (*QUICK_REACTIONS, "", *others)
+        ]
         row = QWidget()
         grid = QGridLayout(row)
         grid.setContentsMargins(2, 2, 2, 2)

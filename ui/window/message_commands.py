@@ -10,6 +10,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.api import ChatEngine
+from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import ConversationId, MessageId
 from engine.events import MessageView
@@ -37,7 +38,8 @@ class MessageCommands(QObject):
 
     def toggle_reaction(self, message: MessageView, emoji: str) -> None:
         """React, or take the reaction back if it was ours."""
-        mine = any(each.mine and each.emoji == emoji for each in message.reactions)
+        key = without_selectors(emoji)
+        mine = any(each.mine and without_selectors(each.emoji) == key for each in message.reactions)
         self._react(message, emoji, active=not mine)
 
     def _react(self, message: MessageView, emoji: str, *, active: bool) -> None:
