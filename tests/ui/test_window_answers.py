@@ -27,7 +27,7 @@ from tests.ui.scripted_people import picture_bytes
 from tests.ui.seeing import seen_words
 from tests.ui.test_window_files import picture_view, with_file
 from ui.timeline.bubble_parts import QuoteBox
-from ui.timeline.rows import message_key
+from ui.timeline.rows import RowKey, message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -53,6 +53,13 @@ def test_r_answers_the_focused_message_with_a_quote() -> None:
     play(scenario)
 
 
+def is_whole(it: Stage, key: RowKey) -> bool:
+    """Whether all of the row is in view."""
+    scene = it.window.pane.timeline.scene
+    place = scene.rect(key)
+    return place is not None and place.bottom() <= scene.height
+
+
 def test_after_an_answer_the_keys_are_about_the_newest() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
@@ -60,8 +67,9 @@ def test_after_an_answer_the_keys_are_about_the_newest() -> None:
             await focus(it, asked)
             it.press(Key.Key_R)
             await it.send("I do")
-            await until(lambda: "I do" in spoken_rows_of(it)[-1])
             timeline = it.window.pane.timeline
+            key = message_key(last_row(engine, group).message_id)
+            await until(lambda: is_whole(it, key))
             timeline.setFocus(Qt.FocusReason.BacktabFocusReason)
             it.press(Key.Key_R, on=timeline)
             assert seen_words(it.window.pane.composer_bar) == ["Reply to yourself", "I do"]
