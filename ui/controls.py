@@ -201,7 +201,7 @@ class Text(QLabel):
 
 
 class ElidedText(Text):
-    """One line that ends in an ellipsis when there is no room; the whole text as tool tip."""
+    """One line with an ellipsis when there is no room; the whole text as tool tip."""
 
     def __init__(
         self,
@@ -210,8 +210,10 @@ class ElidedText(Text):
         face: TypeRole = "body",
         colour: ColourRole = "ink",
         strong: bool = False,
+        elided: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
     ) -> None:
-        self._whole = ""
+        """``elided``: where something is left out."""
+        self._whole, self._elided = "", elided
         super().__init__(text, face=face, colour=colour, strong=strong)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -244,7 +246,7 @@ class ElidedText(Text):
 
     def _elide(self) -> None:
         width = max(self.width(), 1)
-        shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, width)
+        shown = self.fontMetrics().elidedText(self._whole, self._elided, width)
         if shown != self.text():
             super().setText(shown)
             self.updateGeometry()

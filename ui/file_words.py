@@ -13,14 +13,13 @@ from engine.core.problems import FileFault, FileProblem
 from engine.events import MessageView
 from engine.file_views import FetchView, FileState, FileView
 from ui.error_words import error_words
-from ui.foreign_text import one_line
+from ui.foreign_text import file_name
 from ui.regional import decimal
 from ui.times import off_words
 from ui.translate import tr
 
 _KIB = 1024
 _LARGEST_NUMBER = 1000
-_MAX_NAME = 80
 _LONGEST_LEFT_MS = 86_400_000
 _WIDEST_RATE = 99_900_000
 _WIDEST_LEFT_MS = 59 * 60_000
@@ -74,7 +73,7 @@ def file_title(file: FileView) -> str:
         return tr("GIF")
     if is_picture(file):
         return tr("Photo")
-    return tr("File {name}").format(name=one_line(file.name, _MAX_NAME))
+    return tr("File {name}").format(name=file_name(file.name))
 
 
 def with_caption(message: MessageView, text: str) -> str:

@@ -5,6 +5,7 @@ import re
 _ONE_LINE_LIMIT = 300
 _LONGEST_RUN = 30
 _PEER_ID, _SHORT_PEER = 80, 12
+_FILE_NAME, _END_OF_NAME = 80, 24
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
 _BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 # What terminals obey and no XML document may contain, but for what is a space.
@@ -17,6 +18,14 @@ def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
     kept = text[: limit * 2].translate(_LEFT_OUT)
     line = " ".join(kept.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def file_name(name: str) -> str:
+    """For one line: of one that is too long the middle is left out, never what tells its kind."""
+    line = one_line(name)
+    if len(line) <= _FILE_NAME:
+        return line
+    return f"{line[: _FILE_NAME - _END_OF_NAME - 1]}…{line[-_END_OF_NAME:]}"
 
 
 def breaking(text: str, longest: int = _LONGEST_RUN) -> str:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from engine.api import MAX_LARGE_FILE_BYTES
 from engine.events import ConversationRemoved, MessageRemoved
@@ -47,6 +48,23 @@ def test_of_several_files_each_that_is_refused_is_named_and_the_others_go_out(
             await until(lambda: words in seen_words(pane.composer))
             assert [file.name for file in pane.attaching.files] == ["chart.pdf", "more.pdf"]
             assert pane.composer.text() == "the charts"
+
+    play(scenario)
+
+
+def test_why_a_file_is_refused_stays_while_messages_arrive(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            pane = it.window.pane
+            pane.attaching.take_files([tmp_path / "none.bin"])
+            await until(lambda: "none.bin" in " ".join(seen_words(pane.composer)))
+            arrived = engine.receive(group, "Maya", "Did you get it?")
+            engine.change(group, unread=1)
+            await until(lambda: in_view(it, arrived))
+            await it.window.tasks.settle()
+            assert "none.bin" in " ".join(seen_words(pane.composer))
+            it.write("no", on=pane.composer.box)
+            assert "none.bin" not in " ".join(seen_words(pane.composer))
 
     play(scenario)
 
@@ -287,6 +305,47 @@ def test_a_refused_file_takes_no_place_from_those_behind_it(tmp_path: Path) -> N
             assert taken == [path.name for path in paths[2:-1]]
 
     play(scenario)
+
+
+def test_a_wheel_leads_along_many_files_and_each_shows_what_kind_it_is(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{'a long name ' * 12}{number}.exe" for number in range(MAX_TOGETHER)]
+    for path in paths:
+        path.write_bytes(b"MZ")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files(paths)
+            await until(lambda: len(pane.attaching.files) == MAX_TOGETHER)
+            items = pane.attachment_bar.items
+            await until(lambda: items[0].width() < pane.attachment_bar.width())
+            names = items[0].findChildren(ElidedText)
+            assert names[0].text().endswith(".exe")
+            assert items[-1].visibleRegion().isEmpty()
+            row = pane.attachment_bar.findChild(QScrollArea)
+            assert row is not None
+            for _notch in range(30):
+                turn_wheel(row.viewport())
+            await until(lambda: not items[-1].visibleRegion().isEmpty())
+            assert items[0].visibleRegion().isEmpty()
+
+    play(scenario)
+
+
+def turn_wheel(over: QWidget) -> None:
+    """One notch towards the user."""
+    middle = QPointF(over.rect().center())
+    event = QWheelEvent(
+        middle,
+        over.mapToGlobal(middle),
+        QPoint(),
+        QPoint(0, -120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(over, event)
 
 
 def test_the_name_of_a_picture_stands_beside_it(tmp_path: Path) -> None:

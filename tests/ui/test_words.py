@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.core.ids import DeliveryState
+from engine.core.ids import DeliveryState, UnixMs
 from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
@@ -16,8 +16,10 @@ from ui.connection_words import connection_line, traffic
 from ui.conversation_words import chance_words, members_line, typing_line
 from ui.desktop.notification_words import message_line
 from ui.file_words import size_words
-from ui.foreign_text import breaking, one_line
-from ui.times import list_time, spoken_time
+from ui.foreign_text import breaking, file_name, one_line
+from ui.timeline.row_words import spoken_row
+from ui.timeline.rows import UnreadRow
+from ui.times import clock_time, list_time, moment, spoken_time
 from ui.translate import tr
 from ui.window.composer import bytes_over_limit
 
@@ -26,6 +28,22 @@ NOW = datetime(2026, 11, 20, 14, 8, tzinfo=UTC)
 
 def ms(moment: str) -> int:
     return int(datetime.fromisoformat(f"{moment}+00:00").timestamp() * 1000)
+
+
+def test_what_is_new_since_another_day_names_the_day() -> None:
+    since_ms = UnixMs(ms("2026-11-18T12:12"))
+    row, when = UnreadRow(since_ms=since_ms), clock_time(moment(since_ms))
+    assert spoken_row(row, now_ms=UnixMs(since_ms + 60_000)) == f"New since {when}"
+    two_days_later = UnixMs(ms("2026-11-20T12:12"))
+    assert spoken_row(row, now_ms=two_days_later) == f"New since 18 November, {when}"
+
+
+def test_a_long_file_name_shows_what_kind_it_is() -> None:
+    shown = file_name("holiday pictures of the family " * 4 + "\u202e.jpg.exe")
+    assert len(shown) == 80
+    assert shown.startswith("holiday pictures of the family ")
+    assert shown.endswith("family .jpg.exe")
+    assert file_name("notes.txt") == "notes.txt"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from engine.governance_views import GovernanceView
 from ui.controls import ButtonKind, Text
 from ui.conversation_words import sender_words
 from ui.dialogs.sheet import Sheet
-from ui.foreign_text import one_line
+from ui.foreign_text import file_name, one_line
 from ui.governing_words import is_out, leaves_nobody_in_charge
 from ui.translate import tr
 
@@ -50,7 +50,7 @@ def run_confirm(message: MessageView, file: FileView, parent: QWidget) -> Confir
         "“{name}” can run programs on this computer, and {sender} says what it is: nobody has "
         "checked it. Open it only if you expected it from them."
     )
-    name = one_line(file.name, 80)
+    name = file_name(file.name)
     return Confirm(
         tr("Open this file?"),
         words.format(name=name, sender=sender_words(message)),

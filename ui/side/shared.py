@@ -15,7 +15,7 @@ from engine.core.ids import ConversationId, Position
 from engine.events import MessageView
 from ui.controls import Button, ElidedText, Text
 from ui.file_words import is_picture, size_words
-from ui.foreign_text import one_line
+from ui.foreign_text import file_name, one_line
 from ui.icons import draw_icon
 from ui.side.panel import PressableRow
 from ui.tasks import Tasks
@@ -118,7 +118,7 @@ class SharedFiles(QWidget):
 def _told(message: MessageView, now: datetime) -> tuple[str, str]:
     """The name, and whose it is, when it was sent and how large it is."""
     file = message.file
-    name = "" if file is None else one_line(file.name, 80)
+    name = "" if file is None else file_name(file.name)
     size = 0 if file is None else file.size
     sender = tr("You") if message.is_own else one_line(message.sender_name, 40)
     when = spoken_time(message.sent_ms, now)
@@ -170,7 +170,9 @@ class FileRow(PressableRow):
         name, words = _told(message, now)
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        texts.addWidget(ElidedText(name, face="label", strong=True))
+        texts.addWidget(
+            ElidedText(name, face="label", strong=True, elided=Qt.TextElideMode.ElideMiddle)
+        )
         texts.addWidget(ElidedText(words, face="caption", colour="ink2"))
         self.row.addWidget(_FileSign())
         self.row.addLayout(texts, 1)

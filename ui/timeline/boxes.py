@@ -28,7 +28,7 @@ from ui.timeline.file_box import FileBox, file_box
 from ui.timeline.file_pictures import ShownPictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.link_card import Describe, LinkCard, link_card
-from ui.timeline.row_words import claimed_words, time_words
+from ui.timeline.row_words import claimed_words, new_since_words, time_words
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -175,7 +175,7 @@ class Measure:
             case DayRow(day=day):
                 return self._pill(day_words(day, local_time(self.now_ms()).date()))
             case UnreadRow(since_ms=since_ms):
-                words = tr("New since {time}").format(time=time_words(since_ms))
+                words = new_since_words(since_ms, local_time(self.now_ms()).date())
                 return self._line(words, strong(self.theme.type.caption), above=5, below=4)
             case SystemRow(message=message) | HeldRow(message=message):
                 words = f"{kind_words(message)} · {self._time(message)}"

@@ -24,7 +24,7 @@ from ui.file_words import (
     state_words,
     widest_state_words,
 )
-from ui.foreign_text import one_line
+from ui.foreign_text import file_name
 from ui.icons import draw_icon
 from ui.mirrored import upright
 from ui.theme import Theme
@@ -40,7 +40,6 @@ _CARD_WIDTH = 300
 """Of a larger file at least."""
 _ICON = 26
 _RADIUS = 9
-_MAX_NAME = 80
 _BAR = 4
 _BUTTON = 26
 _KEEP = Qt.AspectRatioMode.KeepAspectRatio
@@ -221,7 +220,7 @@ class _Below:
 
 
 def _name(file: FileView) -> str:
-    return one_line(file.name, _MAX_NAME)
+    return file_name(file.name)
 
 
 def _picture_size(file: FileView, room: float) -> QSizeF:

@@ -471,6 +471,11 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     return [words for words in parts if words]
 
 
+def new_since_words(since_ms: UnixMs, today: date) -> str:
+    """The line before what is new; the day's own line may be out of view."""
+    return tr("New since {time}").format(time=time_and_date(local_time(since_ms), today))
+
+
 def spoken_row(row: _OtherRow, *, now_ms: UnixMs, pair: bool = False) -> str:
     """Of whatever is no message in its place; that is ``spoken_message``."""
     today = local_time(now_ms).date()
@@ -480,7 +485,7 @@ def spoken_row(row: _OtherRow, *, now_ms: UnixMs, pair: bool = False) -> str:
         case DayRow(day=day):
             return day_words(day, today)
         case UnreadRow(since_ms=since_ms):
-            return tr("New since {time}").format(time=time_words(since_ms))
+            return new_since_words(since_ms, today)
         case HeldTitleRow() | HeldRow():
             return _spoken_held(row, now_ms)
         case _:

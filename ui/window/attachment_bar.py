@@ -4,21 +4,29 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QPixmap
+from PySide6.QtGui import QPixmap, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from ui.attachments import Prepared
 from ui.controls import Area, Button, ElidedText, IconButton
 from ui.file_words import size_words
-from ui.foreign_text import one_line
+from ui.foreign_text import file_name
 from ui.theme import current_theme
 from ui.tips import set_tip
 from ui.translate import tr
 
 _THUMBNAIL = QSize(64, 48)
-_MAX_NAME = 80
 _WIDTH = 230
 """Of one among several, if its button is no wider."""
+
+
+class _Along(QScrollArea):
+    """A wheel leads along the row: there is nothing above it or below."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned, bar = event.angleDelta(), self.horizontalScrollBar()
+        bar.setValue(bar.value() - (turned.x() or turned.y()))
+        event.accept()
 
 
 class AttachmentBar(Area):
@@ -34,7 +42,7 @@ class AttachmentBar(Area):
         self._row = QHBoxLayout(self._content)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(14)
-        self._scrolled = QScrollArea()
+        self._scrolled = _Along()
         self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
         self._scrolled.setWidgetResizable(True)
         self._scrolled.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -68,7 +76,7 @@ class AttachmentBar(Area):
         bar = self._scrolled.horizontalScrollBar().sizeHint().height() if scrolls else 0
         self._scrolled.setFixedHeight(height + bar)
         self.setVisible(bool(files))
-        names = ", ".join(one_line(file.name, _MAX_NAME) for file in files)
+        names = ", ".join(file_name(file.name) for file in files)
         self.setAccessibleName(
             tr(
                 "%n files go out with the message: {names}",
@@ -84,7 +92,7 @@ class AttachmentBar(Area):
 class AttachedFile(QWidget):
     def __init__(self, file: Prepared) -> None:
         super().__init__()
-        name = one_line(file.name, _MAX_NAME)
+        name = file_name(file.name)
         self.setAccessibleName(name)
         self.picture = QLabel()
         self.picture.setVisible(file.preview is not None)
@@ -107,7 +115,9 @@ class AttachedFile(QWidget):
         set_tip(self.original, tr("Place, camera and other details are removed in any case."))
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        texts.addWidget(ElidedText(name, face="small", strong=True))
+        texts.addWidget(
+            ElidedText(name, face="small", strong=True, elided=Qt.TextElideMode.ElideMiddle)
+        )
         texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
         # Without an alignment no line beside it could be wider than this button.
         texts.addWidget(self.original, 0, Qt.AlignmentFlag.AlignLeft)

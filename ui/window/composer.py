@@ -251,13 +251,14 @@ class Composer(Area):
         self.set_text(draft)
 
     def address(self, name: str) -> None:
-        """Whom it goes to; what is written stays."""
+        """Whom it goes to; what is written stays, and so does what is said about it."""
         shown = one_line(name, 60)
-        self._blocked = ""
+        was_blocked, self._blocked = bool(self._blocked), ""
         self.box.setEnabled(True)
         self.box.show_hint(tr("Message {name}").format(name=shown))
         self.box.setAccessibleName(tr("Message to {name}").format(name=shown))
-        self._judge()
+        if was_blocked:
+            self._judge()
 
     def set_text(self, text: str) -> None:
         """Does not report a draft: the caller knows the text."""
