@@ -13,6 +13,7 @@ from tests.ui.on_messages import (
     bubble,
     focus,
     in_view,
+    last_row,
     menu_of,
     notice_button,
     own_held,
@@ -64,6 +65,24 @@ def test_up_in_an_empty_box_edits_the_last_own_message_and_the_draft_comes_back(
             assert it.window.pane.composer.text() == ""
             assert not it.window.pane.composer_bar.isVisible()
             await until(lambda: "edited" in " ".join(spoken_rows_of(it)))
+
+    play(scenario)
+
+
+def test_up_means_no_earlier_message_while_the_last_one_is_on_its_way() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine, composer = own_held(engine, group, "first"), it.window.pane.composer
+            await until(lambda: in_view(it, mine))
+            it.write("second", on=composer.box)
+            it.press(Key.Key_Return, on=composer.box)
+            it.press(Key.Key_Up, on=composer.box)
+            assert composer.text() == ""
+            assert not it.window.pane.composer_bar.isVisible()
+            await it.window.tasks.settle()
+            await until(lambda: in_view(it, last_row(engine, group)))
+            it.press(Key.Key_Up, on=composer.box)
+            assert composer.text() == "second"
 
     play(scenario)
 

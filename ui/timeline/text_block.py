@@ -220,6 +220,29 @@ def _formats(
             if span.kind is SpanKind.CODE:
                 for edge in (first, last - 1):
                     yield _styled(edge, edge + 1, _padding(theme))
+    for first, last in _bold_and_italic(spans, part):
+        yield _styled(first - start, last - start, _slanted_bold())
+
+
+def _bold_and_italic(spans: list[TextSpan], part: Range) -> Iterator[Range]:
+    """Spans are in the order of their beginnings."""
+    bold = [span for span in spans if span.kind in {SpanKind.BOLD, SpanKind.MENTION}]
+    for italic in (span for span in spans if span.kind is SpanKind.ITALIC):
+        end = min(italic.start + italic.length, part[1])
+        for other in bold:
+            if other.start >= end:
+                break
+            first = max(italic.start, other.start, part[0])
+            last = min(end, other.start + other.length)
+            if first < last:
+                yield first, last
+
+
+def _slanted_bold() -> QTextCharFormat:
+    """No face is both; from this weight on Qt makes the slanted one bolder by itself."""
+    form = QTextCharFormat()
+    form.setFontWeight(QFont.Weight.Bold)
+    return form
 
 
 def _styled(start: int, end: int, form: QTextCharFormat) -> QTextLayout.FormatRange:

@@ -6,6 +6,7 @@ cleared once the message is durable, so that nothing is lost if the program ends
 """
 
 import asyncio
+from collections import Counter
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
@@ -36,31 +37,42 @@ class UnsentTexts(QObject):
         self._tasks = tasks
         self._in_order = asyncio.Lock()
         self._drafts: dict[ConversationId, str] = {}
+        self._sending: Counter[ConversationId] = Counter()
 
     def draft(self, conversation_id: ConversationId, stored: str) -> str:
         """What was last written here, or else what the engine keeps."""
         return self._drafts.get(conversation_id, stored)
+
+    def is_sending(self, conversation_id: ConversationId) -> bool:
+        """Something is on its way there, and may have no row yet."""
+        return self._sending[conversation_id] > 0
 
     def forget(self, conversation_id: ConversationId) -> None:
         self._drafts.pop(conversation_id, None)
 
     def send(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         self._drafts[conversation_id] = ""
+        self._sending[conversation_id] += 1
 
         async def work() -> None:
-            async with self._in_order:
-                try:
-                    await self._hand_over(conversation_id, unsent)
-                except ChatError:
-                    self.returned.emit(conversation_id, unsent)
-                    raise
-                # What was typed meanwhile is the draft now; usually nothing.
-                await self._engine.timeline.save_draft(
-                    conversation_id, self._drafts.get(conversation_id, "")
-                )
+            try:
+                async with self._in_order:
+                    await self._send_in_turn(conversation_id, unsent)
+            finally:
+                self._sending[conversation_id] -= 1
 
         self.draft_saved.emit(conversation_id, "")
         self._tasks.spawn(work, purpose=tr("send the message"), retry=False)
+
+    async def _send_in_turn(self, conversation_id: ConversationId, unsent: Unsent) -> None:
+        try:
+            await self._hand_over(conversation_id, unsent)
+        except ChatError:
+            self.returned.emit(conversation_id, unsent)
+            raise
+        # What was typed meanwhile is the draft now; usually nothing.
+        draft = self._drafts.get(conversation_id, "")
+        await self._engine.timeline.save_draft(conversation_id, draft)
 
     async def _hand_over(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         timeline, file = self._engine.timeline, unsent.file

@@ -180,7 +180,9 @@ class Writing(QObject):
         self._composer.box.setFocus()
 
     def _edit_last(self) -> None:
-        message = self._last_own()
+        open_id, message = self._open_id(), self._last_own()
+        if open_id is None or self._outbox.is_sending(open_id):
+            return  # The last one has no row yet, and no earlier one is meant.
         if message is not None and self._mode is Mode.NEW:
             self.edit(message)
 

@@ -3,7 +3,15 @@
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
+from PySide6.QtGui import (
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QGuiApplication,
+    QImage,
+    QPainter,
+    QWheelEvent,
+)
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -98,6 +106,39 @@ def test_bold_words_are_of_a_face_that_there_is_and_not_smeared() -> None:
         assert used <= there
 
     with_rows(scenario, [SENTENCE])
+
+
+def test_what_is_bold_and_italic_is_bolder_than_italic() -> None:
+    """No face is both: at the weight of bold words Qt would draw the italic one as it is."""
+    italic = message(50, "Luc", "*both of these words*", sent_ms=at(13, 4))
+    both = message(51, "Luc", "***both of these words***", sent_ms=at(13, 5))
+    inside = message(52, "Luc", "**both *of these* words**", sent_ms=at(13, 6))
+
+    async def scenario(view: TimelineView) -> None:
+        ink = {}
+        for each in (italic, both):
+            block = bubble(view, each)[0].body.blocks[0]
+            assert isinstance(block, TextBlock)
+            ink[each.message_id] = ink_of(block)
+        assert ink[both.message_id] > 1.1 * ink[italic.message_id]
+        block = bubble(view, inside)[0].body.blocks[0]
+        assert isinstance(block, TextBlock)
+        bolder = [
+            f for f in block.shape.layout.formats() if f.format.fontWeight() == QFont.Weight.Bold
+        ]
+        assert [(f.start, f.length) for f in bolder] == [(7, 10)]
+
+    with_rows(scenario, [italic, both, inside])
+
+
+def ink_of(block: TextBlock) -> int:
+    """How dark it is as a whole."""
+    image = QImage(400, 60, QImage.Format.Format_Grayscale8)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    block.shape.layout.draw(painter, QPointF(0, 0))
+    painter.end()
+    return sum(255 - value for value in bytes(image.constBits()))
 
 
 def test_a_selection_across_marks_copies_them_and_a_word_out_of_them_does_not() -> None:
