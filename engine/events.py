@@ -344,6 +344,12 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     key_is_lost: bool = False
     """Of a group, in a repaired database: it can be read, and nothing comes or goes."""
 
+    @property
+    def last_said_ms(self) -> UnixMs:
+        """When the newest message was sent, or what was said of one after it; else it began."""
+        last = self.last_annotation or self.last_message
+        return self.created_ms if last is None else last.sent_ms
+
 
 class ConnectionLevel(StrEnum):
     OFFLINE = "offline"

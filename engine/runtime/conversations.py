@@ -18,7 +18,7 @@ from engine.core.errors import (
     StorageError,
     StorageFault,
 )
-from engine.core.ids import ContentTopic, ConversationId, UnixMs
+from engine.core.ids import ContentTopic, ConversationId
 from engine.events import ConversationView, EngineEvent
 from engine.network.transport import Transport
 from engine.runtime.conversation_runner import ConversationRunner
@@ -190,8 +190,4 @@ class Conversations:
             view = one.runner.view()
             if view is not None:
                 views.append(view)
-        return sorted(views, key=_last_activity_ms, reverse=True)
-
-
-def _last_activity_ms(view: ConversationView) -> UnixMs:
-    return view.last_message.sent_ms if view.last_message else view.created_ms
+        return sorted(views, key=lambda view: view.last_said_ms, reverse=True)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.api import Mention
-from engine.core.ids import MessageId, ParticipantId
+from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import (
     AnnotationKind,
     AnnotationView,
@@ -22,6 +22,7 @@ from tests.ui.on_messages import (
 from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.conversation_words import annotation_words
 from ui.list.preview import preview_of, row_sentence
+from ui.times import spoken_time
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -169,6 +170,37 @@ def test_the_list_speaks_of_reactions_and_of_mentions() -> None:
             assert preview_of(it.listed(group)).text == "Maya reacted 🎉 to: Low water is 10:52"
             said = row_sentence(it.listed(group), NOW)
             assert "3 unread, 2 messages mention you, Maya reacted 🎉" in said
+
+    play(scenario)
+
+
+def listed_ids(it: Stage) -> list[str]:
+    shown = (it.window.model.at(row) for row in range(it.window.model.rowCount()))
+    return [view.conversation_id for view in shown if view is not None]
+
+
+@pytest.mark.parametrize("kind", AnnotationKind)
+def test_time_and_place_in_the_list_are_those_of_what_its_words_tell(kind: AnnotationKind) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        old = own_held(engine, here, "Low water is 10:52")
+        engine.receive(there, "Maya", "see you")
+        said_ms = UnixMs(old.sent_ms + 3 * 86_400_000)
+        later = replace(annotation(old), kind=kind, sent_ms=said_ms)
+        async with stage(engine, opening=there) as it:
+            assert listed_ids(it) == [there, here]
+            view = replace(engine.views[here], last_annotation=later)
+            engine.tell(ConversationChanged(conversation=view))
+            await until(lambda: it.listed(here).last_annotation is not None)
+            assert listed_ids(it) == [here, there]
+            assert row_sentence(view, NOW).endswith(f", {spoken_time(said_ms, NOW)}")
+            assert old.delivery is not None
+            delivery = replace(old.delivery, state=DeliveryState.FAILED)
+            failed = replace(view, failed=1, last_message=replace(old, delivery=delivery))
+            assert preview_of(failed).text == "1 message", "the time is not that message's"
+            failed = replace(failed, last_annotation=None)
+            assert preview_of(failed).text == "Low water is 10:52"
 
     play(scenario)
 

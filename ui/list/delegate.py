@@ -270,9 +270,7 @@ class _Row:
 
     def _time(self, line: QRectF, now: datetime) -> float:
         """At the right end, or under the name; returns what is left of the line's right end."""
-        last = self._conversation.last_message
-        moment = self._conversation.created_ms if last is None else last.sent_ms
-        text = list_time(moment, now)
+        text = list_time(self._conversation.last_said_ms, now)
         unread = bool(self._conversation.unread) and not self._conversation.muted
         face = self._theme.type.micro
         font = face.strong() if unread else face.font

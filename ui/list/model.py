@@ -52,8 +52,7 @@ def _is_listed(conversation: ConversationView, listed: Listed, *, marked: bool) 
 
 
 def _activity(conversation: ConversationView) -> tuple[int, str]:
-    last = conversation.last_message
-    moment = conversation.created_ms if last is None else max(last.sent_ms, conversation.created_ms)
+    moment = max(conversation.last_said_ms, conversation.created_ms)
     return (-moment, conversation.conversation_id)
 
 

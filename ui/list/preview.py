@@ -1,7 +1,8 @@
 """The second line of a conversation's row, and the sentence a screen reader hears.
 
 The most urgent thing wins: not sent, then how far two people have come, then a draft, then somebody
-typing, then the last message.
+typing, then the newest that was said: a message, or something about one.  The time beside it is
+that one's, too.
 """
 
 from datetime import datetime
@@ -36,9 +37,11 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 def _last_failed(conversation: ConversationView) -> str:
+    """The message itself only if the time in its row is that message's."""
     last = conversation.last_message
     if (
         last is not None
+        and conversation.last_annotation is None
         and last.delivery is not None
         and last.delivery.state is DeliveryState.FAILED
     ):
@@ -119,7 +122,7 @@ def row_sentence(
         parts.append(tr("%n messages mention you", "%n message mentions you", mentions))
     parts.append(f"{preview.prefix}{preview.text}".strip())
     if conversation.last_message is not None:
-        parts.append(spoken_time(conversation.last_message.sent_ms, now))
+        parts.append(spoken_time(conversation.last_said_ms, now))
     if conversation.missing:
         parts.append(tr("%n messages missing", "%n message missing", conversation.missing))
     if conversation.waiting_to_send:
