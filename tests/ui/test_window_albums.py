@@ -14,6 +14,7 @@ from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_people import picture_bytes
 from tests.ui.seeing import spoken_rows
 from tests.ui.test_window_files import picture_view, with_file
+from tests.ui.test_window_message_bar import once_hovered
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.timeline.file_pictures import FilePictures
 from ui.timeline.rows import message_key
@@ -85,6 +86,29 @@ def test_a_picture_takes_no_more_than_its_place_whatever_its_shape(size: tuple[i
             image = pixmap.toImage()
             corners = [(0, 0), (139, 0), (0, 119), (139, 119), (70, 60)]
             assert {image.pixelColor(*at).name() for at in corners} == {"#ff0000"}
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_the_bar_stands_on_the_picture_under_the_mouse_and_on_no_other(count: int) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = sent_together(engine, group, count)
+            await shown(it, rows, count)
+            timeline = it.window.pane.timeline
+            bar, key = timeline.interaction.hover_bar, message_key(rows[0].message_id)
+            await until(lambda: timeline.scene.rect(key) is not None)
+            for row in rows:
+                places: list[QRectF] = []
+
+                def look(row: MessageView = row, places: list[QRectF] = places) -> None:
+                    rect = timeline.scene.rect(message_key(row.message_id))
+                    places[:] = [QRectF(bar.geometry()), rect or QRectF()]
+
+                await once_hovered(timeline, row.message_id, look)
+                place, picture = places
+                assert picture.contains(place)
 
     play(scenario)
 

@@ -1,5 +1,7 @@
 """The bar that floats beside the message under the mouse: reply, react, everything else.
 
+A picture of an album has others beside it, so there the bar stands on the picture itself.
+
 Everything in it is also in the message's menu, so the keyboard does not need it.
 """
 
@@ -35,7 +37,7 @@ class HoverBar(QWidget):
         """The one it belongs to, while it is shown."""
         self.bubble = QRectF()
         """That message's, which it stands beside."""
-        self._shown_for: tuple[MessageView, Abilities, QRectF, QRectF] | None = None
+        self._shown_for: tuple[MessageView, Abilities, QRectF, QRectF, bool] | None = None
         self._reply = self._button("reply", tr("Reply"), self.reply_pressed.emit)
         self._react = self._button("smile", tr("React"), self.react_pressed.emit)
         self._more = self._button("more", tr("More"), self.more_pressed.emit)
@@ -53,31 +55,47 @@ class HoverBar(QWidget):
         button.clicked.connect(pressed)
         return button
 
-    def show_for(self, message: MessageView, can: Abilities, bubble: QRectF, room: QRectF) -> None:
-        """Beside ``bubble`` in its row, where no words are; ``room``: the viewport.
+    def show_for(
+        self, message: MessageView, can: Abilities, bubble: QRectF, room: QRectF, *, on_it: bool
+    ) -> None:
+        """Beside ``bubble`` in its row, where no words are, or ``on_it``; ``room``: the viewport.
 
-        With as many buttons as fit there; the last is behind all of them.  Where not even that one
-        fits, it stands on the other side, over the sender's picture.
+        With as many buttons as fit there; the last is behind all of them.
         """
-        if self._shown_for == (message, can, bubble, room):
+        if self._shown_for == (message, can, bubble, room, on_it):
             return
-        self._shown_for = (message, can, bubble, room)
+        self._shown_for = (message, can, bubble, room, on_it)
         self.message, self.bubble = message, bubble
+        x = self._place_on(can, bubble) if on_it else self._place_beside(message, can, bubble, room)
+        height = self.height()
+        if height > bubble.height():
+            y = bubble.center().y() - height / 2
+        else:  # In view, but never beside another row.
+            highest = bubble.top() + _FROM_EDGE * on_it
+            y = min(max(highest, room.top() + _FROM_EDGE), bubble.bottom() - height)
+        self.move(QPoint(int(x), int(y)))
+        self.show()
+        self.raise_()
+
+    def _place_on(self, can: Abilities, picture: QRectF) -> float:
+        """In the upper corner where reading ends; time and state are in the lower one."""
+        self._fit(can, picture.width())
+        if self.isRightToLeft():
+            return picture.left() + _FROM_EDGE
+        return picture.right() - _FROM_EDGE - self.width()
+
+    def _place_beside(
+        self, message: MessageView, can: Abilities, bubble: QRectF, room: QRectF
+    ) -> float:
+        """Where not even one button fits, on the other side, over the sender's picture."""
         left, right = bubble.left() - room.left(), room.right() - bubble.right()
         before = message.is_own is not self.isRightToLeft()
         if self._fit(can, left if before else right) < 0:
             before = not before
-        width, height = self.width(), self.height()
+        width = self.width()
         gap = min(_FROM_BUBBLE, (left if before else right) - width - _FROM_EDGE)
         x = bubble.left() - gap - width if before else bubble.right() + gap
-        x = min(max(x, room.left() + _FROM_EDGE), room.right() - width - _FROM_EDGE)
-        if height > bubble.height():
-            y = bubble.center().y() - height / 2
-        else:  # In view, but never beside another row.
-            y = min(max(bubble.top(), room.top() + _FROM_EDGE), bubble.bottom() - height)
-        self.move(QPoint(int(x), int(y)))
-        self.show()
-        self.raise_()
+        return min(max(x, room.left() + _FROM_EDGE), room.right() - width - _FROM_EDGE)
 
     def _fit(self, can: Abilities, beside: float) -> float:
         """Leave out buttons until the bar fits; return the room that is left, negative if none."""

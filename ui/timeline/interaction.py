@@ -175,8 +175,8 @@ class TimelineInteraction:
         if message is None or rect is None or can is None or not can.info or can.keep:
             self.hover_bar.hide_now()
         else:
-            room = QRectF(self._area.viewport().rect())
-            self.hover_bar.show_for(message, can, rect, room)
+            room, on_it = self._area.viewport().rect(), self._scene.is_in_album(message.message_id)
+            self.hover_bar.show_for(message, can, rect, QRectF(room), on_it=on_it)
 
     def _keep_bar_beside(self) -> None:
         """It goes with its row and what that says, or to the one that came under the mouse."""

@@ -334,6 +334,10 @@ class Scene:
             return None
         return Hit(kept.first, kept.message, over_sender=True)
 
+    def is_in_album(self, message_id: MessageId) -> bool:
+        row = self.row(message_key(message_id))
+        return isinstance(row, MessageRow) and bool(row.album or row.album_of)
+
     def _tile_of(self, row: Row) -> QRectF | None:
         """Of a row whose picture stands in an album: its place in the viewport."""
         if not isinstance(row, MessageRow) or not (row.album or row.album_of):
