@@ -131,6 +131,7 @@ async def forward(alice: Person) -> None:
     await alice.press("space")
     await alice.press_until("Tab", "Forward", "push button")
     await alice.press("Return")
+    await reader.until_announced("Forwarded to Kitchen.")
     await alice.press_until("F6", "Tide Gauge, .*", "list item")
     await alice.press_until("Up", "Kitchen, .*", "list item")
     await alice.press("Return")

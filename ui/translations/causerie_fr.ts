@@ -2560,6 +2560,22 @@
         <translation>Transféré</translation>
     </message>
     <message>
+        <source>Forwarded to {name} and {other}.</source>
+        <translation>Transféré à {name} et {other}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Forwarded to {name}, {other} and %n others.</source>
+        <comment>Forwarded to {name}, {other} and %n other.</comment>
+        <translation>
+            <numerusform>Transféré à {name}, {other} et %n autre.</numerusform>
+            <numerusform>Transféré à {name}, {other} et %n autres.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Forwarded to {name}.</source>
+        <translation>Transféré à {name}.</translation>
+    </message>
+    <message>
         <source>Forward…</source>
         <translation>Transférer…</translation>
     </message>

@@ -280,7 +280,7 @@ class MainWindow(QMainWindow):
         self.panel.mute_requested.connect(self.pane.mute)
         self.panel.profile_requested.connect(self.commands.profile)
         self.pages.currentChanged.connect(self.outside_links.show_next)
-        for flows in (self.flows, self.people, self.channels, self.governing):
+        for flows in (self.flows, self.people, self.channels, self.governing, self.about):
             flows.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self.show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)

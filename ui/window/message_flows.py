@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Final
 
-from PySide6.QtCore import QObject, QUrl
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
@@ -13,7 +14,9 @@ from engine.file_views import FileState
 from ui.dialogs.confirm import DeleteAsAdmin, DeleteChoice, delete_confirm, run_confirm
 from ui.dialogs.holders import Holders
 from ui.file_words import may_run
+from ui.foreign_text import one_line
 from ui.governing_words import is_out
+from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.timeline.abilities import abilities_of
 from ui.translate import tr
@@ -21,8 +24,17 @@ from ui.window.message_commands import Deletions
 from ui.window.notices import Notice, NoticesBar
 from ui.window.one_sheet import OneSheet
 
+SAID_MS: Final = 10_000
+"""How long it is said where a message went."""
+_FORWARDED = "forwarded"
+_NAME = 60
+_NAMES_SAID = 2
+
 
 class MessageFlows(QObject):
+    open_requested = Signal(str)
+    """A conversation that a message was forwarded to."""
+
     def __init__(  # noqa: PLR0913 - the window's parts that it works with
         self,
         engine: ChatEngine,
@@ -142,10 +154,35 @@ class MessageFlows(QObject):
             sheet = Forward(message, open_to_us, self._window)
             if not await self._ask(sheet):
                 return
-            for conversation_id in sheet.chosen:
-                await self._forward_to(conversation_id, message)
+            went: list[ConversationId] = []
+            try:
+                for conversation_id in sheet.chosen:
+                    await self._forward_to(conversation_id, message)
+                    went.append(conversation_id)
+            finally:
+                self._say_forwarded([c for c in open_to_us if c.conversation_id in went])
 
         self._start(tr("forward the message"), flow)
+
+    def _say_forwarded(self, went: Sequence[ConversationView]) -> None:
+        if not went:
+            return
+
+        def show() -> None:
+            self._notices.clear(_FORWARDED)
+            self.open_requested.emit(went[0].conversation_id)
+
+        words = forwarded_words([one.name for one in went])
+        self._notices.raise_notice(
+            Notice(
+                key=_FORWARDED,
+                level=NoticeLevel.INFO,
+                text=words,
+                actions=((tr("Open"), show),) if len(went) == 1 else (),
+                lasts_ms=SAID_MS,
+            )
+        )
+        announce(self._window, words)
 
     def open_file(self, message: MessageView, open_url: Callable[[QUrl], bool]) -> None:
         """In another program; what can run only once it was said that it can."""
@@ -185,3 +222,19 @@ class MessageFlows(QObject):
             width=file.width,
             height=file.height,
         )
+
+
+def forwarded_words(names: Sequence[str]) -> str:
+    """``names``: of the conversations that it went to, at least one."""
+    shown = [one_line(name, _NAME) for name in names[:_NAMES_SAID]]
+    others = len(names) - len(shown)
+    if others:
+        words = tr(
+            "Forwarded to {name}, {other} and %n others.",
+            "Forwarded to {name}, {other} and %n other.",
+            others,
+        )
+        return words.format(name=shown[0], other=shown[1])
+    if len(shown) == 1:
+        return tr("Forwarded to {name}.").format(name=shown[0])
+    return tr("Forwarded to {name} and {other}.").format(name=shown[0], other=shown[1])

@@ -1,16 +1,25 @@
 """The bar of notices: what the user must know, with an action where there is one.
 
 A notice replaces an older one of the same key.  At most three are shown, the gravest first; the
-rest are counted.  Fifty are kept, and the oldest goes first.
+rest are counted.  Fifty are kept, and the oldest goes first.  One that only confirms what the user
+did goes by itself.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
-from PySide6.QtCore import QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QBoxLayout,
+    QHBoxLayout,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.core.errors import SettingsError
 from engine.events import (
@@ -51,6 +60,8 @@ class Notice(Struct, frozen=True, kw_only=True):
     text: str
     actions: Actions = ()
     """What the buttons say and do; of several the first is the safer one."""
+    lasts_ms: int | None = None
+    """Then it goes by itself, unless the mouse or the focus is on it; None: until it is closed."""
 
 
 def notice_words(content: NoticeContent) -> str:
@@ -217,6 +228,7 @@ class _NoticeRow(Area):
             NoticeLevel.INFO: "plain",
         }
         super().__init__(fills[notice.level], edges=("bottom",))
+        self.notice = notice
         text = one_line(notice.text, _LONGEST)
         self.setAccessibleName(_spoken(notice.level).format(text=text))
         self.words = Text(text, face="label", colour=inks[notice.level], wrap=True)
@@ -242,6 +254,10 @@ class _NoticeRow(Area):
         row.addWidget(_Sign(notice.level))
         row.addLayout(self._body, 1)
         row.addWidget(self.close_button)
+
+    def is_in_use(self) -> bool:
+        focused = QApplication.focusWidget()
+        return self.underMouse() or (focused is not None and self.isAncestorOf(focused))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Several buttons leave the words too little room in a narrow window: they go below."""
@@ -286,6 +302,17 @@ class NoticesBar(QWidget):
         while len(self._notices) > MAX_KEPT:
             self._notices.pop(next(iter(self._notices)))
         self._rebuild()
+        if notice.lasts_ms is not None:
+            QTimer.singleShot(notice.lasts_ms, self, partial(self._end, notice))
+
+    def _end(self, notice: Notice) -> None:
+        if self._notices.get(notice.key) is not notice:
+            return
+        row = next((row for row in self.rows if row.notice is notice), None)
+        if row is not None and row.is_in_use() and notice.lasts_ms is not None:
+            QTimer.singleShot(notice.lasts_ms, self, partial(self._end, notice))
+        else:
+            self.clear(notice.key)
 
     def clear(self, key: str) -> None:
         if self._notices.pop(key, None) is not None:
