@@ -19,6 +19,7 @@ from tests.ui.seeing import seen_words
 from ui.attachments import Prepared, prepare_file
 from ui.controls import ElidedText
 from ui.window.attaching import MAX_TOGETHER
+from ui.window.unsent import Unsent
 
 pytestmark = pytest.mark.usefixtures("qapp")
 MB = 1024 * 1024
@@ -167,7 +168,85 @@ def test_what_waits_does_not_go_out_by_itself_once_that_may_not_be_meant(
     play(scenario)
 
 
-def test_what_is_refused_is_not_said_in_another_conversation(
+def test_what_is_still_read_as_one_leaves_waits_in_its_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
+    for path in paths:
+        path.write_bytes(b"chart")
+    read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        async with stage(engine, opening=here) as it:
+            pane = it.window.pane
+            pane.attaching.take_files(paths)
+            await until(lambda: len(pane.attaching.files) == 1)
+            it.window.open_conversation(there)
+            assert not pane.attaching.files
+            it.write("unread", on=pane.composer.box)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: [row.text for row in engine.rows[there].values()] == ["unread"])
+            it.window.open_conversation(here)
+            it.write("both", on=pane.composer.box)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            assert WAITS in seen_words(pane.composer)
+            it.window.open_conversation(there)
+            may.set()
+            await it.window.tasks.settle()
+            assert not pane.attaching.files
+            assert not pane.attachment_bar.isVisible()
+            it.window.open_conversation(here)
+            assert [file.name for file in pane.attaching.files] == ["first.pdf", "late.pdf"]
+            assert pane.attachment_bar.isVisible()
+            assert not engine.called("send_file")
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: len(engine.called("send_file")) == 2)
+            assert {row.file is None for row in engine.rows[there].values()} == {True}
+
+    play(scenario)
+
+
+def test_what_is_still_read_as_an_edit_begins_goes_out_with_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, may = tmp_path / "late.pdf", threading.Event()
+    path.write_bytes(b"chart")
+    read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            pane, mine = it.window.pane, own_held(engine, group, "first")
+            await until(lambda: in_view(it, mine))
+            pane.attaching.take_files([path])
+            it.press(Key.Key_Up, on=pane.composer.box)
+            assert pane.composer.text() == "first"
+            may.set()
+            await it.window.tasks.settle()
+            assert not pane.attaching.files
+            it.press(Key.Key_Escape, on=pane.composer.box)
+            assert [file.name for file in pane.attaching.files] == ["late.pdf"]
+
+    play(scenario)
+
+
+def test_a_file_that_could_not_be_sent_waits_where_it_was_to_go() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        here, there = engine.add_group("Harbour"), engine.add_group("Walks")
+        async with stage(engine, opening=there) as it:
+            pane = it.window.pane
+            file = Prepared(name="chart.pdf", media_type="", size=5, data=b"chart")
+            it.window.outbox.returned.emit(here, Unsent(text="", file=file))
+            assert not pane.attaching.files
+            it.window.open_conversation(here)
+            assert pane.attaching.files == (file,)
+
+    play(scenario)
+
+
+def test_what_is_refused_is_said_in_its_own_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths, may = [tmp_path / name for name in ("none.bin", "chart.pdf")], threading.Event()
@@ -187,7 +266,8 @@ def test_what_is_refused_is_not_said_in_another_conversation(
             may.set()
             await it.window.tasks.settle()
             assert not said
-            assert begun == ["none.bin"]
+            it.window.open_conversation(here)
+            assert said == ["“none.bin” is empty. “chart.pdf” is empty."]
 
     play(scenario)
 

@@ -1,13 +1,15 @@
 """Attaches files, a drop or the clipboard to the next message.
 
 Reading and scaling happen off the loop, one file after another, and the message waits for it.  What
-cannot be sent says why where one writes, and nothing else changes.
+cannot be sent says why where one writes, and nothing else changes.  Whoever goes to another
+conversation meanwhile finds the files, or why there are none, on coming back.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QImage
@@ -36,6 +38,63 @@ _MOST_SAID = 3
 """The others of a choice that are refused are counted."""
 
 
+class Pile:
+    """What is to go out with one message: files, and those that are still being read for it."""
+
+    def __init__(self) -> None:
+        self.files: tuple[Prepared, ...] = ()
+        self.readings: list[Reading] = []
+        self.refusal = ""
+        """What has to be said where it is to go out."""
+        self._is_dropped = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.files or self.readings or self.refusal)
+
+    @property
+    def takes_more(self) -> bool:
+        return not self._is_dropped and len(self.files) < MAX_TOGETHER
+
+    def add(self, file: Prepared) -> None:
+        """Nothing if there are enough already, or nothing is to go out any more."""
+        if self.takes_more:
+            self.files = (*self.files, file)
+        else:
+            forget_copy(file)
+
+    def change(self, before: Prepared, after: Prepared) -> None:
+        """Unless it was sent or removed meanwhile."""
+        if any(file is before for file in self.files):
+            self.files = tuple(after if file is before else file for file in self.files)
+        elif after is not before:
+            forget_copy(after)
+
+    def take_over(self, other: Self) -> None:
+        """What was put aside stands before what came meanwhile."""
+        whole = (*other.files, *self.files)
+        for file in whole[MAX_TOGETHER:]:
+            forget_copy(file)
+        self.files = whole[:MAX_TOGETHER]
+        self.readings += other.readings
+        for reading in other.readings:
+            reading.pile = self
+        self.refusal = other.refusal or self.refusal
+
+    def drop(self) -> None:
+        """Nothing of it goes out, nor of what is still being read for it."""
+        for file in self.files:
+            forget_copy(file)
+        self.files, self._is_dropped = (), True
+
+
+class Reading:
+    """Something that is being read or written anew, and what it is for."""
+
+    def __init__(self, pile: Pile) -> None:
+        self.pile = pile
+
+
 class Attaching(QObject):
     def __init__(
         self,
@@ -51,93 +110,113 @@ class Attaching(QObject):
         self._bar = bar
         self._window = parent
         self._folders = folders
-        self._turn = 0
-        self._reading = 0
-        """How much of this turn is being read or written anew."""
-        self.files: tuple[Prepared, ...] = ()
+        self._pile = Pile()
         """What goes out with the next message."""
         composer.attach_requested.connect(self.choose)
         composer.box.files_given.connect(self.take_mime)
         bar.removed.connect(self._remove)
         bar.original_wanted.connect(self._take_original)
 
-    def put_aside(self) -> tuple[Prepared, ...]:
-        """Nothing goes out for now; what is still being read is not attached any more."""
-        self._turn += 1
-        self._reading = 0
-        self._composer.wait_for_files(waits=False, go_on=False)
-        return self.take_all()
+    @property
+    def files(self) -> tuple[Prepared, ...]:
+        """What is ready to go out with the next message."""
+        return self._pile.files
 
-    def bring_back(self, files: Sequence[Prepared]) -> None:
+    def put_aside(self) -> Pile:
+        """Nothing goes out for now; what is still being read comes to the pile all the same."""
+        aside, self._pile = self._pile, Pile()
+        self._composer.wait_for_files(waits=False, go_on=False)
+        self._show(take_focus=False)
+        return aside
+
+    def bring_back(self, aside: Pile) -> None:
         """What was put aside goes out with the next message, before what came meanwhile."""
-        if files:
-            self._show((*files, *self.files)[:MAX_TOGETHER], take_focus=False)
+        if not aside.is_empty:
+            self._pile.take_over(aside)
+            self._composer.wait_for_files(waits=bool(self._pile.readings))
+            self._show(take_focus=False)
+            self._complain()
 
     def take_all(self) -> tuple[Prepared, ...]:
         """What goes out now."""
-        files = self.files
-        self._show(())
+        files, self._pile.files = self.files, ()
+        self._show()
         return files
 
-    def _show(self, files: Sequence[Prepared], *, take_focus: bool = True) -> None:
-        self.files = tuple(files)
+    def _show(self, *, take_focus: bool = True) -> None:
         self._bar.show_files(self.files)
-        self._composer.has_attachment(bool(files))
-        if files and take_focus:
+        self._composer.has_attachment(bool(self.files))
+        if self.files and take_focus:
             self._composer.box.setFocus()
 
     def add(self, file: Prepared) -> None:
-        if len(self.files) < MAX_TOGETHER:
-            self._show((*self.files, file))
+        if self._pile.takes_more:
+            self._pile.add(file)
+            self._show()
         else:
             self._composer.complain(_too_many())
 
     def _remove(self, place: int) -> None:
-        forget_copy(self.files[place])
-        self._show([file for at, file in enumerate(self.files) if at != place])
+        file = self.files[place]
+        forget_copy(file)
+        self._pile.files = tuple(each for each in self.files if each is not file)
+        self._show()
 
     def _take_original(self, place: int, wanted: bool) -> None:
         """Send this picture in its original size, or made small again."""
         file = self.files[place]
         if not wanted:
             forget_copy(file)
-            self._change(file, file.small or file)
+            self._pile.change(file, file.small or file)
+            self._show()
             return
 
-        async def read() -> bool:
+        async def read(reading: Reading) -> str:
             try:
                 whole = await asyncio.to_thread(prepare_original, file)
             except PictureError as problem:
-                self._composer.complain(str(problem))
-                return False
-            self._change(file, whole)
-            return True
+                return str(problem)
+            reading.pile.change(file, whole)
+            self._show_changed(reading.pile)
+            return ""
 
         self._read(read, tr("read the picture"))
 
-    def _read(self, work: Callable[[], Awaitable[bool]], purpose: str) -> None:
-        """The message waits for ``work``, and goes out by itself only if that returns True."""
-        turn = self._turn
-        self._reading += 1
+    def _show_changed(self, pile: Pile) -> None:
+        """In another conversation nothing is to be seen of it."""
+        if pile is self._pile:
+            self._show()
+
+    def _complain(self) -> None:
+        """At the end: what is attached takes away what was said before."""
+        if self._pile.refusal:
+            self._composer.complain(self._pile.refusal)
+            self._pile.refusal = ""
+
+    def _read(self, work: Callable[[Reading], Awaitable[str]], purpose: str) -> None:
+        """For the conversation that is open now, wherever one goes meanwhile.
+
+        The message waits for ``work``, and goes out by itself only if that refuses nothing.
+        """
+        reading = Reading(self._pile)
+        reading.pile.readings.append(reading)
         self._composer.wait_for_files(waits=True)
 
         async def whole() -> None:
-            is_good = False
+            refusal, is_good = "", False
             try:
-                is_good = await work()
+                refusal = await work(reading)
+                is_good = not refusal
             finally:
-                if turn == self._turn:
-                    self._reading -= 1
-                    self._composer.wait_for_files(waits=self._reading > 0, go_on=is_good)
+                pile = reading.pile
+                pile.readings.remove(reading)
+                pile.refusal = refusal or pile.refusal
+                if pile is self._pile:
+                    self._complain()
+                    waits = bool(pile.readings)
+                    self._composer.wait_for_files(waits=waits, go_on=is_good)
 
         self._tasks.spawn(whole, purpose=purpose, retry=False)
-
-    def _change(self, before: Prepared, after: Prepared) -> None:
-        """Unless it was sent or removed meanwhile."""
-        if any(file is before for file in self.files):
-            self._show([after if file is before else file for file in self.files])
-        elif after is not before:
-            forget_copy(after)
 
     def choose(self) -> None:
         """Ask for files in the desktop's own way."""
@@ -169,15 +248,11 @@ class Attaching(QObject):
         self._prepare([lambda: prepare_picture(image, tr("picture"))])
 
     def _prepare(self, makes: Sequence[Callable[[], Prepared]]) -> None:
-        turn = self._turn
-
-        async def read() -> bool:
+        async def read(reading: Reading) -> str:
             refused: list[str] = []
             more = ""
             for number, make in enumerate(makes):
-                if turn != self._turn:
-                    break
-                if len(self.files) == MAX_TOGETHER or number == _MOST_LOOKED_AT:
+                if not reading.pile.takes_more or number == _MOST_LOOKED_AT:
                     more = _too_many()
                     break
                 try:
@@ -185,14 +260,9 @@ class Attaching(QObject):
                 except PictureError as problem:
                     refused.append(str(problem))
                 else:
-                    if turn == self._turn:
-                        self.add(prepared)
-                    else:
-                        forget_copy(prepared)
-            if turn == self._turn and (refused or more):
-                # At the end: what is attached takes away what was said before.
-                self._composer.complain(_refusal(refused, more))
-            return not refused and not more
+                    reading.pile.add(prepared)
+                    self._show_changed(reading.pile)
+            return _refusal(refused, more)
 
         self._read(read, tr("read the file"))
 

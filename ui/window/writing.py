@@ -10,17 +10,17 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.api import MAX_CAPTION_BYTES, ChatEngine, Mention
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView
-from ui.attachments import Prepared, forget_copy
+from ui.attachments import Prepared
 from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.attaching import Attaching
+from ui.window.attaching import Attaching, Pile
 from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
 from ui.window.mentioning import Mentioning
@@ -43,7 +43,7 @@ class _Waiting(Struct, frozen=True, kw_only=True):
     edited: MessageView | None = None
     new_text: str = ""
     """What that one was to say."""
-    files: tuple[Prepared, ...] = ()
+    files: Pile = field(default_factory=Pile)
 
     @property
     def about(self) -> MessageView | None:
@@ -86,7 +86,7 @@ class Writing(QObject):
         """The message that is answered or edited."""
         self._put_aside = ""
         """What stood in the composer when editing began."""
-        self._files_aside: tuple[Prepared, ...] = ()
+        self._files_aside = Pile()
         """What was attached then."""
         self._waiting: dict[ConversationId, _Waiting] = {}
         """In conversations that one left, the last of them last."""
@@ -136,25 +136,28 @@ class Writing(QObject):
 
     def _keep(self, conversation_id: ConversationId, waiting: _Waiting) -> None:
         files = self._attaching.put_aside()
-        if waiting.about is not None or files:
-            self._waiting[conversation_id] = replace(waiting, files=files)
-            if len(self._waiting) > MAX_WAITING:
-                self.drop(next(iter(self._waiting)))
+        if waiting.about is not None or not files.is_empty:
+            self._let_wait(conversation_id, replace(waiting, files=files))
+
+    def _let_wait(self, conversation_id: ConversationId, waiting: _Waiting) -> None:
+        self._waiting[conversation_id] = waiting
+        if len(self._waiting) > MAX_WAITING:
+            self.drop(next(iter(self._waiting)))
 
     def drop(self, conversation_id: ConversationId) -> None:
         """Nothing is to go out there any more."""
         if (waiting := self._waiting.pop(conversation_id, None)) is not None:
-            _forget(waiting.files)
+            waiting.files.drop()
 
     def forget(self) -> None:
         self._conversation = None
         self._start_new()
-        _forget(self._attaching.put_aside())
+        self._attaching.put_aside().drop()
 
     def _start_new(self) -> None:
         self._mode, self._about, self._put_aside = Mode.NEW, None, ""
         self._bar.hide()
-        files, self._files_aside = self._files_aside, ()
+        files, self._files_aside = self._files_aside, Pile()
         self._attaching.bring_back(files)
 
     # --- about a message --------------------------------------------------------------------------
@@ -255,8 +258,8 @@ class Writing(QObject):
     def _take_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         """What could not be sent stands in the composer again, before what came after."""
         text = unsent.text
-        if conversation_id == self._open_id() and unsent.file is not None:
-            self._attaching.add(unsent.file)
+        if unsent.file is not None:
+            self._take_file_back(conversation_id, unsent.file)
         if conversation_id == self._open_id() and self._mode is not Mode.EDIT:
             typed = self._composer.text()
             whole = f"{text}\n{typed}" if typed else text
@@ -269,6 +272,14 @@ class Writing(QObject):
         if conversation_id == self._open_id():
             self._put_aside = whole
 
+    def _take_file_back(self, conversation_id: ConversationId, file: Prepared) -> None:
+        if conversation_id == self._open_id():
+            self._attaching.add(file)
+            return
+        waiting = self._waiting.get(conversation_id, _Waiting())
+        waiting.files.add(file)
+        self._let_wait(conversation_id, waiting)
+
     def _tell_typing(self, active: bool) -> None:
         if not self._tells_typing():
             return  # Of what was told before, the others forget by themselves.
@@ -278,8 +289,3 @@ class Writing(QObject):
                 await self._engine.timeline.set_typing(open_id, active=active)
 
             self._tasks.spawn(work, purpose=tr("tell that you are typing"), retry=False)
-
-
-def _forget(files: tuple[Prepared, ...]) -> None:
-    for file in files:
-        forget_copy(file)
