@@ -22,6 +22,7 @@ from scripts.release import version
 from scripts.scene import Cast
 from scripts.taking_pictures import SIZE, draw_all, keep, picture, settled
 from ui.app import build_window
+from ui.dialogs.forward import Forward
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.settings import Appearance, UiSettings
 from ui.timeline.rows import message_in
@@ -101,7 +102,8 @@ class Talk:
             raise RuntimeError(f"no row that begins with {letters}")
         return row
 
-    async def draw(self) -> None:
+    async def draw(self, elsewhere: ConversationId) -> None:
+        """``elsewhere``: a conversation that something is forwarded to."""
         pane, group = self._window.pane, self._window.model.conversation(self._group)
         if group is None:
             raise RuntimeError("the group is gone")
@@ -113,17 +115,39 @@ class Talk:
         await self._window_in_both("emoji-picker")
         pane.ask_emoji()
         pane.writing.cancel()
+        await settled(self._window)
+        pane.timeline.reactionPickRequested.emit(self._row("🥾☀️"))
+        await self._window_in_both("reaction-picker")
+        pane.timeline.reactionPickRequested.emit(self._row("🥾☀️"))
         about = self._window.about
         await self._sheet_in_both("reactions", partial(about.reactions, group, self._said["Plan"]))
         await self._sheet_in_both("versions", partial(about.versions, group, self._said["I'll"]))
         await self._sheet_in_both("info", partial(about.info, group, self._said["I'll"]))
         await self._sheet_in_both("forward", partial(about.forward, mention))
+        await self._forwarded(mention, elsewhere)
         await self._sheet_in_both("search", partial(self._window.search.open, "ladder"))
         await self._sheet_in_both("ctrl-k", partial(self._window.search.open, "ma"))
         go = pane.timeline.go_to_day
         opened = partial(self._window.flows.go_to_date, pane.timeline.day_in_view(), go)
         await self._sheet_in_both("calendar", opened)
         await self._look_at_the_picture()
+
+    async def _forwarded(self, message: MessageView, elsewhere: ConversationId) -> None:
+        """What says so goes by itself, so each picture has its own."""
+        for which, appearance in _BOTH.items():
+            self._window.looks.choose(appearance)
+            await settled(self._window)
+            self._window.about.forward(message)
+            await until(lambda: isinstance(self._window.flows.sheet, Forward))
+            sheet = self._window.flows.sheet
+            if not isinstance(sheet, Forward):
+                raise TypeError(type(sheet).__name__)
+            sheet.choose(elsewhere)
+            sheet.confirm.click()
+            await until(lambda: bool(self._window.notices.rows))
+            await asyncio.sleep(0.5)
+            keep(self._window, f"forwarded-{which}.png")
+            self._window.notices.rows[0].close_button.click()
 
     async def _window_in_both(self, name: str) -> None:
         for which, appearance in _BOTH.items():
@@ -179,7 +203,7 @@ async def everyday_pictures() -> None:
         window.activateWindow()
         talk = Talk(cast, window, group)
         await talk.hold()
-        await talk.draw()
+        await talk.draw(kitchen)
         await Rarer(cast, window, group).draw(kitchen)
         await window.shutdown()
         window.close()

@@ -4,16 +4,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
+from tests.ui.on_messages import focus, in_view, own_held
 from tests.ui.scripted_engine import ScriptedEngine
 from ui.emoji import fonts, grid, picker
 from ui.emoji.picker import EmojiPicker
 from ui.settings import UiSettings
+from ui.timeline.rows import message_key
 from ui.window.composer import Composer
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -200,6 +202,105 @@ def test_it_stays_within_a_small_window_and_goes_when_that_is_resized() -> None:
             assert found.grid.height() >= 3 * found.grid.gridSize().height()
             it.window.resize(700, 500)
             await until(lambda: not found.isVisible())
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("size", [(1280, 820), (900, 560), (480, 700), (360, 620)])
+@pytest.mark.parametrize("rtl", [False, True])
+def test_it_leaves_the_message_that_one_reacts_to_in_view(
+    size: tuple[int, int], rtl: bool, qapp: QApplication
+) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group, size=size) as it:
+            rows = [engine.receive(group, "Maya", f"Low water is {n}") for n in range(8)]
+            rows += [own_held(engine, group, f"High water is {n}") for n in range(8)]
+            await until(lambda: in_view(it, rows[-1]))
+            timeline = it.window.pane.timeline
+            for row in reversed(rows):
+                await focus(it, row)
+                it.press(Key.Key_Plus, on=timeline)
+                found = picker_on(it)
+                assert found.isVisible()
+                seen = timeline.scene.rect(message_key(row.message_id))
+                assert seen is not None
+                corner = timeline.viewport().mapTo(it.window, seen.topLeft().toPoint())
+                assert not found.geometry().intersects(QRect(corner, seen.size().toSize()))
+                assert it.window.rect().contains(found.geometry())
+                assert found.grid.height() >= 3 * found.grid.gridSize().height()
+                it.press(Key.Key_Escape)
+
+    before = qapp.layoutDirection()
+    qapp.setLayoutDirection(
+        Qt.LayoutDirection.RightToLeft if rtl else Qt.LayoutDirection.LeftToRight
+    )
+    try:
+        play(scenario)
+    finally:
+        qapp.setLayoutDirection(before)
+
+
+def test_a_press_on_the_message_that_one_reacts_to_closes_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await focus(it, row)
+            timeline = it.window.pane.timeline
+            it.press(Key.Key_Plus, on=timeline)
+            seen = timeline.scene.rect(message_key(row.message_id))
+            assert seen is not None
+            click(timeline.viewport(), seen.center().toPoint())
+            assert not picker_on(it).isVisible()
+
+    play(scenario)
+
+
+def test_a_message_that_fills_the_window_has_it_beside_or_over_its_edge() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group, size=(1280, 620)) as it:
+            row = engine.receive(group, "Maya", "\n".join(f"Low water is {n}" for n in range(20)))
+            await focus(it, row)
+            timeline = it.window.pane.timeline
+            it.press(Key.Key_Plus, on=timeline)
+            seen = timeline.scene.rect(message_key(row.message_id))
+            assert seen is not None
+            corner = timeline.viewport().mapTo(it.window, seen.topLeft().toPoint())
+            found = picker_on(it)
+            assert found.x() > corner.x() + seen.width()
+            whole = found.height()
+            it.press(Key.Key_Escape)
+            it.window.resize(360, 620)
+            await until(lambda: timeline.viewport().width() <= 360)
+            it.press(Key.Key_Plus, on=timeline)
+            assert it.window.rect().contains(found.geometry())
+            assert 0 < found.height() < whole
+            assert found.grid.height() >= found.grid.gridSize().height()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("density", ["comfortable", "compact"])
+def test_it_is_as_high_as_what_a_search_found(density: str) -> None:
+    async def scenario() -> None:
+        async with opened({"density": density}) as (it, found, _composer):
+            whole, bar = found.geometry(), found.grid.verticalScrollBar()
+            await until(bar.isVisible)
+            it.write("anchor")
+            await until(lambda: not bar.isVisible())
+            assert len(found.grid.cells) < found.grid.columns()
+            assert found.height() < whole.height() - 4 * found.grid.gridSize().height()
+            assert found.geometry().topLeft() == whole.topLeft(), "the search stays where it was"
+            cell = found.grid.visualRect(found.grid.model().index(0, 0))
+            assert found.grid.viewport().rect().contains(cell)
+            for _letter in "anchor":
+                it.press(Key.Key_Backspace)
+            assert found.geometry() == whole
+            it.write("qqqq")
+            assert found.grid.height() == 0 or not bar.isVisible()
 
     play(scenario)
 

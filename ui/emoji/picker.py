@@ -1,11 +1,13 @@
 """Choose an emoji: by search, by category, among the last ones, in a skin tone.
 
-``EmojiPicker`` floats over a window beside whatever asked for it and says ``picked`` with the
-emoji; a click elsewhere or Escape closes it.  Everything works from the keyboard: it opens in the
+``EmojiPicker`` floats over a window beside whatever asked for it, without covering that as far as
+the window allows, and says ``picked`` with the emoji; a click elsewhere or Escape closes it.
+Everything works from the keyboard: it opens in the
 search field, Enter takes the first match, Down goes to the cells, letters there go back to the
 search, Tab stays inside.
 """
 
+import math
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -33,6 +35,8 @@ from ui.tips import set_tip
 from ui.translate import tr
 
 _COLUMNS, _ROWS = 9, 7
+_FEWEST_ROWS, _ENOUGH_ROWS = 2, 4
+"""However little room there is; and above or below, before it stands beside."""
 _EDGE = 8
 _APART = 6
 _TAB = 34
@@ -207,8 +211,10 @@ class EmojiPicker(Card):
         self.hide()
         self._window = window
         self._used = UsedEmoji(settings)
-        self._anchor = QRect()
+        self._anchor = self._button = QRect()
         self._is_open = False
+        self._whole = QRect()
+        """Its place while all of a category is shown."""
         self._group = RECENT
         self.setAccessibleName(tr("Emoji"))
         self.search = _Search()
@@ -255,12 +261,12 @@ class EmojiPicker(Card):
 
     # --- opening and closing ----------------------------------------------------------------------
 
-    def open_at(self, anchor: QRect) -> None:
-        """``anchor``: what it stands above or below, in the window's coordinates.
+    def open_at(self, anchor: QRect, *, is_button: bool = False) -> None:
+        """``anchor``: what it stands above, below or beside, in the window's coordinates.
 
-        A press on it does not close the picker; its owner decides that.
+        A press on a button does not close the picker; its owner decides that.
         """
-        self._anchor = anchor
+        self._anchor, self._button = anchor, anchor if is_button else QRect()
         self._is_open = True
         self.search.clear()
         self.tone.show_tone(self._used.tone)
@@ -286,27 +292,52 @@ class EmojiPicker(Card):
         self.hide()
 
     def _place(self) -> None:
-        """Above its anchor or else below, right edges aligned, within the window."""
-        window, metrics = self._window, current_theme().metrics
+        """Above what asked for it or else below, or beside it where that leaves too few rows."""
         bar = self.grid.verticalScrollBar().sizeHint().width()
-        width = _COLUMNS * metrics.scaled(CELL) + 1 + 2 * _EDGE + bar
-        extra = self.sizeHint().height() - self.grid.sizeHint().height()
-        height = extra + _ROWS * metrics.scaled(CELL)
-        width = min(width, window.width() - 2 * _EDGE)
-        above = self._anchor.top() - _EDGE
-        below = window.height() - self._anchor.bottom() - _EDGE
-        height = min(height, max(above, below) - _EDGE)
-        y = above - height if above >= below or above >= height else self._anchor.bottom() + _EDGE
-        end = self._anchor.left() if self.isRightToLeft() else self._anchor.right() - width
-        x = max(_EDGE, min(end, window.width() - width - _EDGE))
-        self.setGeometry(x, y, width, height)
+        wanted = _COLUMNS * current_theme().metrics.scaled(CELL) + 1 + 2 * _EDGE + bar
+        room = self._window.rect().adjusted(_EDGE, _EDGE, -_EDGE, -_EDGE)
+        taken = self._anchor.adjusted(-_EDGE, -_EDGE, _EDGE, _EDGE)
+        above, below = taken.top() - room.top(), room.bottom() - taken.bottom()
+        before, after = taken.left() - room.left(), room.right() - taken.right()
+        width = min(wanted, room.width())
+        least, enough, most = (
+            min(self._height_of(rows), room.height())
+            for rows in (_FEWEST_ROWS, _ENOUGH_ROWS, _ROWS)
+        )
+        if max(above, below) < enough and max(before, after) >= width:
+            height = most
+            y = min(max(room.top(), taken.center().y() - most // 2), room.bottom() + 1 - most)
+            x = taken.right() + 1 if after >= before else taken.left() - width
+        else:
+            is_above = above >= min(below, most)
+            height = max(least, min(most, above if is_above else below))
+            y = taken.top() - height if is_above else taken.bottom() + 1
+            y = min(max(room.top(), y), room.bottom() + 1 - height)
+            ends_there = self._anchor.center().x() > self._window.rect().center().x()
+            x = self._anchor.right() + 1 - width if ends_there else self._anchor.left()
+            x = min(max(room.left(), x), room.right() + 1 - width)
+        self._whole = QRect(x, y, width, height)
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        """No more than what was found needs; the line in which one searches stays where it is."""
+        if not self._whole.isValid():
+            return
+        self.setGeometry(self._whole)
+        if self.search.text().strip():
+            rows = math.ceil(len(self.grid.cells) / self.grid.columns())
+            self.resize(self.width(), min(self._height_of(rows), self._whole.height()))
+
+    def _height_of(self, rows: int) -> int:
+        around = self.sizeHint().height() - self.grid.sizeHint().height()
+        return around + rows * current_theme().metrics.scaled(CELL)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A press elsewhere closes it, and does what it does there; the window's size moves it."""
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonPress:
             at = self._window.mapFromGlobal(event.globalPosition().toPoint())
             elsewhere = isinstance(watched, QWidget) and not self._is_mine(watched)
-            if elsewhere and not self._anchor.contains(at):
+            if elsewhere and not self._button.contains(at):
                 self.close_picker()
         elif event.type() == QEvent.Type.Resize and watched is self._window:
             self.close_picker()
@@ -405,6 +436,7 @@ class EmojiPicker(Card):
         self._nothing.setText(words)
         self._nothing.setVisible(not cells or not has_emoji_font())
         self._say_name()
+        self._fit_height()
 
     def _say_name(self) -> None:
         cell = self.grid.cell_in_question()

@@ -51,8 +51,10 @@ class WindowEmoji(QObject):
         self._picked = picked
         self._before = QApplication.focusWidget()
         if isinstance(anchor, QWidget):
-            anchor = QRect(anchor.mapTo(self._window, QPoint(0, 0)), anchor.size())
-        self._picker.open_at(anchor)
+            at = QRect(anchor.mapTo(self._window, QPoint(0, 0)), anchor.size())
+            self._picker.open_at(at, is_button=True)
+        else:
+            self._picker.open_at(anchor)
 
     def _tell(self, emoji: str) -> None:
         if self._picked is not None:

@@ -197,7 +197,7 @@ class TimelineInteraction:
     def _bar_react(self) -> None:
         if (message := self.hover_bar.message) is not None:
             place = self.hover_bar.react_place()
-            self._open(QuickReactions(self._area, message, self._requests, place), place)
+            self._open(QuickReactions(self._area, message, self._requests), place)
 
     def _bar_more(self) -> None:
         if self.hover_bar.message is not None:
@@ -451,7 +451,7 @@ class TimelineInteraction:
             case Qt.Key.Key_E if can.edit:
                 requests.edit(message)
             case Qt.Key.Key_Plus if can.react:
-                requests.pick_reaction(message, self._place_below_focus())
+                requests.pick_reaction(message)
             case Qt.Key.Key_I if can.info:
                 requests.show_info(message.message_id)
             case Qt.Key.Key_Delete if can.delete:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QWidget
 
@@ -87,7 +87,7 @@ class MessageMenu(Menu):
         if can.keep:
             self.addAction(tr("Undo deleting"), lambda: requests.keep(message.message_id))
         if can.react:
-            self.addAction(ReactionRow(self, message, requests, self._place_of_picker))
+            self.addAction(ReactionRow(self, message, requests))
         if can.reply:
             self._with_key(tr("Reply"), Qt.Key.Key_R, lambda: requests.reply(message))
         if message.reactions:
@@ -99,9 +99,6 @@ class MessageMenu(Menu):
             self.addAction(tr("Forward…"), lambda: requests.forward(message))
         if not self.isEmpty():
             self.addSeparator()
-
-    def _place_of_picker(self) -> QPoint:
-        return self.pos() + QPoint(0, 8)
 
     def _add_delivery(self, *, pair: bool) -> None:
         message, requests = self._message, self._requests
@@ -141,10 +138,8 @@ class MessageMenu(Menu):
 class QuickReactions(Menu):
     """Those that are given most, for the button beside a message; the picker is behind the last."""
 
-    def __init__(
-        self, parent: QWidget, message: MessageView, requests: TimelineRequests, place: QPoint
-    ) -> None:
+    def __init__(self, parent: QWidget, message: MessageView, requests: TimelineRequests) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(tr("React"))
-        self.addAction(ReactionRow(self, message, requests, lambda: place))
+        self.addAction(ReactionRow(self, message, requests))

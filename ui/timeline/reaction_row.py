@@ -7,7 +7,7 @@ only stand below one another, so the row is one entry that has buttons.
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QPoint, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget, QWidgetAction
 
@@ -82,14 +82,7 @@ class ReactionButton(QPushButton):
 
 
 class ReactionRow(QWidgetAction):
-    def __init__(
-        self,
-        menu: Menu,
-        message: MessageView,
-        requests: TimelineRequests,
-        place: Callable[[], QPoint],
-    ) -> None:
-        """``place``: where the picker of all emoji opens."""
+    def __init__(self, menu: Menu, message: MessageView, requests: TimelineRequests) -> None:
         super().__init__(menu)
         self._menu = menu
         mine = {without_selectors(r.emoji): r.emoji for r in message.reactions if r.mine}
@@ -110,7 +103,7 @@ class ReactionRow(QWidgetAction):
                     partial(self._react, partial(requests.react, message, button.emoji))
                 )
             else:
-                button.clicked.connect(lambda: self._pick(requests, message, place()))
+                button.clicked.connect(partial(self._pick, requests, message))
         grid.setColumnStretch(_IN_A_ROW, 1)
         row.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         row.setFocusProxy(self.buttons[0])
@@ -125,6 +118,8 @@ class ReactionRow(QWidgetAction):
         self._menu.close()
         react()
 
-    def _pick(self, requests: TimelineRequests, message: MessageView, place: QPoint) -> None:
+    def _pick(
+        self, requests: TimelineRequests, message: MessageView, _checked: bool = False
+    ) -> None:
         self._menu.close()
-        requests.pick_reaction(message, place)
+        requests.pick_reaction(message)

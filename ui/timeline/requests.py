@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from msgspec import Struct
-from PySide6.QtCore import QPoint
 
 from engine.core.ids import MessageId, ParticipantId
 from engine.events import MessageView
@@ -35,7 +34,7 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     forward: Callable[[MessageView], None]
     react: Callable[[MessageView, str], None]
     """With this emoji, or no longer if we did already."""
-    pick_reaction: Callable[[MessageView, QPoint], None]
+    pick_reaction: Callable[[MessageView], None]
     """Any emoji, chosen in a picker at this place on the screen."""
     show_reactions: Callable[[MessageId], None]
     show_info: Callable[[MessageId], None]

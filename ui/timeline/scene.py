@@ -325,6 +325,21 @@ class Scene:
             inner = box.card if isinstance(box, CardBox) else box.rect
         return inner.translated(0, placed.y)
 
+    def seen_of(self, message_id: MessageId) -> QRectF | None:
+        """``rect`` with all that belongs to the message above and below, as far as it is in view.
+
+        Of a picture in an album that picture only.
+        """
+        key = message_key(message_id)
+        rect, placed = self.rect(key), next((p for p in self.placed if row_key(p.row) == key), None)
+        if rect is None or placed is None:
+            return None
+        if not self.is_in_album(message_id):
+            rect.setTop(min(rect.top(), placed.y))
+            rect.setBottom(max(rect.bottom(), placed.bottom))
+        in_view = rect.intersected(QRectF(rect.left(), 0, rect.width(), self.height))
+        return in_view if in_view.isValid() else None
+
     def _kept_sender_at(self, point: QPointF) -> Hit | None:
         kept, g = self.kept_sender(), self.geometry
         if kept is None or kept.message.sender_id not in self.others:

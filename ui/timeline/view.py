@@ -10,7 +10,7 @@ by itself: resending, deleting, fetching and links are signals for the window.
 from collections.abc import Callable
 from datetime import date
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -80,8 +80,8 @@ class TimelineView(QAbstractScrollArea):
     forwardRequested = Signal(MessageView)
     reactionRequested = Signal(MessageView, str)
     """A second request with the same emoji takes the reaction back."""
-    reactionPickRequested = Signal(MessageView, QPoint)
-    """Any emoji, chosen near this place on the screen."""
+    reactionPickRequested = Signal(MessageView)
+    """Any emoji."""
     reactionsRequested = Signal(str)
     infoRequested = Signal(str)
     inspectRequested = Signal(str)
@@ -249,6 +249,13 @@ class TimelineView(QAbstractScrollArea):
     def chosen(self) -> MessageView | None:
         """The message that keys are about, or else the newest one in view."""
         return self.interaction.chosen()
+
+    def place_of(self, message_id: MessageId) -> QRect:
+        """What is seen of a message, on the screen; the lower edge if nothing is."""
+        whole = self.viewport().rect()
+        seen = self.scene.seen_of(message_id)
+        place = QRect(whole.bottomLeft(), whole.bottomRight()) if seen is None else seen.toRect()
+        return QRect(self.viewport().mapToGlobal(place.topLeft()), place.size())
 
     def go_to(self, position: Position) -> None:
         """Show a message, wherever it is, and mark it for a moment."""

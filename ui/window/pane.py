@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
@@ -361,9 +361,10 @@ class ConversationPane(QWidget):
         self.composer.insert(emoji)
         self.composer.box.setFocus()
 
-    def _pick_reaction(self, message: MessageView, at: QPoint) -> None:
-        """Any emoji, in a picker at this place on the screen."""
-        anchor = QRect(self.window().mapFromGlobal(at), QSize(1, 1))
+    def _pick_reaction(self, message: MessageView) -> None:
+        """Any emoji, in a picker that leaves the message to be seen."""
+        place = self.timeline.place_of(message.message_id)
+        anchor = QRect(self.window().mapFromGlobal(place.topLeft()), place.size())
         self._emoji.ask(anchor, partial(self.about.react, message))
 
     def _share_room(self) -> None:
