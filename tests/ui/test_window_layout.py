@@ -191,6 +191,11 @@ def test_f6_goes_round_the_areas() -> None:
                 seen.append(focused)
             pane = it.window.pane
             assert seen == [it.window.panel.rows, pane.timeline, pane.composer.box]
+            it.press(Key.Key_F6, SHIFT)
+            assert pane.timeline.hasFocus(), "and back"
+            it.press(Key.Key_F6, SHIFT)
+            it.press(Key.Key_F6, SHIFT)
+            assert pane.composer.box.hasFocus()
 
     play(scenario)
 

@@ -31,7 +31,7 @@ def _anywhere() -> Rows:
         (("Alt+Return",), tr("About the conversation, and close it")),
         (("Ctrl+Shift+I",), tr("Inspect a message, and close it")),
         (("Ctrl+Shift+N",), tr("Network: peers, and who was heard when")),
-        (("F6",), tr("To the next area")),
+        (("F6", "Shift+F6"), tr("To the next area, to the one before")),
         (("Ctrl+P",), tr("Add a person")),
         (("Ctrl+N",), tr("New group")),
         (("Ctrl+J",), tr("Join with an invitation")),

@@ -4632,6 +4632,10 @@
         <translation>Phrase secrète actuelle</translation>
     </message>
     <message>
+        <source>Previous area</source>
+        <translation>Zone précédente</translation>
+    </message>
+    <message>
         <source>Privacy</source>
         <translation>Confidentialité</translation>
     </message>
@@ -6664,8 +6668,8 @@
         </translation>
     </message>
     <message>
-        <source>To the next area</source>
-        <translation>Vers la zone suivante</translation>
+        <source>To the next area, to the one before</source>
+        <translation>Vers la zone suivante, vers la précédente</translation>
     </message>
     <message>
         <source>Today</source>

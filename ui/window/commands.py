@@ -86,7 +86,8 @@ class Commands(QObject):
         menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search_list)
         menu.add_hidden(tr("About the conversation"), ("Alt+Return",), window.side.toggle)
         menu.add_hidden(tr("Inspect"), ("Ctrl+I", "Ctrl+Shift+I"), window.inspector.toggle)
-        menu.add_hidden(tr("Next area"), ("F6",), self.next_area)
+        menu.add_hidden(tr("Next area"), ("F6",), partial(self.step_area, 1))
+        menu.add_hidden(tr("Previous area"), ("Shift+F6",), partial(self.step_area, -1))
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self.back)
 
     def _has_identity(self) -> bool:
@@ -196,8 +197,11 @@ class Commands(QObject):
     def _side_areas(self) -> tuple[QWidget, ...]:
         return self._window.side.areas() or self._window.inspector.areas()
 
-    def next_area(self) -> None:
-        """List, timeline, the bar about a person, composer, side panel, and round again."""
+    def step_area(self, step: int) -> None:
+        """List, timeline, the bar about a person, composer, side panel, and round again.
+
+        ``step``: 1 to the next, -1 to the one before.
+        """
         window = self._window
         if window.settings.page is not None and window.settings.is_shown:
             window.settings.page.next_area()
@@ -206,5 +210,6 @@ class Commands(QObject):
         usable = [area for area in areas if area.isVisible() and area.isEnabled()]
         if not usable:
             return
-        at = next((i for i, area in enumerate(usable) if area.hasFocus()), -1)
-        usable[(at + 1) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)
+        nowhere = -1 if step > 0 else 0
+        at = next((i for i, area in enumerate(usable) if area.hasFocus()), nowhere)
+        usable[(at + step) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)
