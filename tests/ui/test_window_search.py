@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QColor, QImage
 
 from engine.answers import FOUND_SIZE, FoundView
@@ -242,6 +242,26 @@ def test_conversations_people_and_commands_are_there_at_once() -> None:
             assert spoken(sheet)[0].startswith("Command: New group")
             it.press(Key.Key_Return, on=sheet.line)
             await sheet_of(it.window, CreateGroup)
+
+    play(scenario)
+
+
+def test_a_long_name_among_the_people_makes_the_sheet_no_wider_than_it_is() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group(
+            "Tide Gauge", ("Maya", "Maximiliane von und zu Hohenwestedt-Auenland")
+        )
+        async with stage(engine, opening=group) as it:
+            sheet = await opened(it)
+            for part in (sheet.person, sheet.when, sheet.with_file, sheet.with_link, sheet.list):
+                place = QRect(part.mapTo(sheet, QPoint(0, 0)), part.size())
+                assert sheet.rect().contains(place), part.accessibleName()
+                assert (
+                    not sheet.person.geometry().intersects(part.geometry()) or part is sheet.person
+                )
+            assert sheet.with_link.width() >= sheet.with_link.sizeHint().width()
+            it.press(Key.Key_Escape, on=sheet.line)
 
     play(scenario)
 

@@ -43,6 +43,7 @@ from ui.translate import tr
 
 _ROW, _AVATAR, _ROWS_SHOWN = 46, 30, 9
 _WIDTH = 560
+_LEAST_CHOICE = 110
 _LONGEST = 2_000
 _ENTRY = Qt.ItemDataRole.UserRole
 _MARK_ALPHA = 70
@@ -162,6 +163,8 @@ class SearchSheet(Sheet):
         self.person.addItem(tr("Anybody"))
         for _, name in self._people:
             self.person.addItem(one_line(name, 40))
+        # Else it is as wide as the longest name, and the sheet is not.
+        self.person.setMinimumWidth(current_theme().metrics.scaled(_LEAST_CHOICE))
         self.when = Choice()
         self.when.setAccessibleName(tr("When"))
         for words in (
