@@ -50,7 +50,7 @@ PREVIEW = QSize(128, 96)
 MAX_MOVING_PIXELS = 1_000_000
 """Of one picture of a GIF: each is decoded while it is shown."""
 _SIDES = (1600, 1280, 1024, 800, 640, 480, 320)
-"""Longer edges to try, the largest first."""
+"""Longer edges to try, the largest first; a picture that is smaller is tried as it is."""
 _QUALITIES = (85, 72, 58)
 _AS_GOOD_AS_IT_WAS = 95
 _THUMBNAIL_SIDES = (240, 160, 96)
@@ -246,23 +246,38 @@ def _moving(path: Path, data: bytes, size: int) -> Prepared:
 def prepare_picture(image: QImage, stem: str) -> Prepared:
     """Raises PictureError if it cannot be made small enough."""
     longer = max(image.width(), image.height())
-    for side in [side for side in _SIDES if side <= longer] or [longer]:
+    largest = min(longer, _SIDES[0])
+    for side in (largest, *(side for side in _SIDES if side < largest)):
         scaled = _within(image, QSize(side, side))
-        attempts = [("PNG", -1)] if image.hasAlphaChannel() else []
-        attempts += [("JPEG", quality) for quality in _QUALITIES]
-        for format_, quality in attempts:
-            data = encoded_picture(scaled, format_, quality)
-            if 0 < len(data) <= MAX_FILE_BYTES:
-                return Prepared(
-                    name=f"{stem}.{'png' if format_ == 'PNG' else 'jpg'}",
-                    media_type=f"image/{format_.lower()}",
-                    size=len(data),
-                    data=data,
-                    width=scaled.width(),
-                    height=scaled.height(),
-                    preview=_within(scaled, PREVIEW),
-                )
+        format_, data = _small_enough(scaled)
+        if data:
+            return Prepared(
+                name=f"{stem}.{'png' if format_ == 'PNG' else 'jpg'}",
+                media_type=f"image/{format_.lower()}",
+                size=len(data),
+                data=data,
+                width=scaled.width(),
+                height=scaled.height(),
+                preview=_within(scaled, PREVIEW),
+            )
     raise PictureError(tr("The picture cannot be made small enough."))
+
+
+def _small_enough(image: QImage) -> tuple[str, bytes]:
+    """PNG or JPEG, and its bytes; none if they do not fit into a message.
+
+    PNG loses nothing.  Of a screen or a drawing it is smaller, too.
+    """
+    if image.hasAlphaChannel():
+        data = encoded_picture(image, "PNG", -1)
+        if 0 < len(data) <= MAX_FILE_BYTES:
+            return "PNG", data
+    for quality in _QUALITIES:
+        data = encoded_picture(image, "JPEG", quality)
+        if 0 < len(data) <= MAX_FILE_BYTES:
+            sharp = encoded_picture(image, "PNG", -1)
+            return ("PNG", sharp) if 0 < len(sharp) <= len(data) else ("JPEG", data)
+    return "", b""
 
 
 def thumbnail_of(image: QImage) -> bytes:

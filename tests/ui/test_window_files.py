@@ -59,6 +59,22 @@ def test_a_large_picture_is_made_small_enough_and_keeps_its_shape() -> None:
     assert (shown.width(), shown.height()) == (prepared.width, prepared.height)
 
 
+def test_a_picture_of_a_screen_loses_nothing_and_one_of_a_camera_is_smaller() -> None:
+    screen = QImage(400, 300, QImage.Format.Format_RGB32)
+    screen.fill(Qt.GlobalColor.white)
+    for x in range(20, 380, 3):
+        for y in range(100, 110):
+            screen.setPixel(x, y, 0xFF202020)
+    prepared = prepare_picture(screen, "shot")
+    assert (prepared.name, prepared.media_type) == ("shot.png", "image/png")
+    shown = decode_received(prepared.data, QSize(4096, 4096))
+    assert shown is not None
+    assert shown.convertToFormat(screen.format()) == screen
+    screen.setText("Location", "53.55 N, 9.99 E")
+    assert prepare_picture(screen, "shot").data == prepared.data
+    assert prepare_picture(noise(100), "pier").media_type == "image/jpeg"
+
+
 def test_nothing_but_its_pixels_travels(tmp_path: Path) -> None:
     image = QImage(64, 64, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.darkCyan)
