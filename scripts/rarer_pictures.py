@@ -24,12 +24,14 @@ from engine.file_views import FetchView, FileState, FileView
 from scripts.governing_pictures import until
 from scripts.painted_pictures import pier_photo
 from scripts.scene import Cast
-from scripts.taking_pictures import keep, picture, settled
+from scripts.taking_pictures import SIZE, keep, picture, settled
 from ui.settings import Appearance
 from ui.timeline.rows import message_in
 from ui.window.main_window import MainWindow
 
 MIB = 1024 * 1024
+_HIGH = (SIZE[0], 890)
+"""So that all that can be of a file is seen at once."""
 _BOTH = {"light": Appearance.LIGHT, "dark": Appearance.DARK}
 
 
@@ -140,7 +142,9 @@ class Rarer:
     async def draw(self, elsewhere: ConversationId) -> None:
         """``elsewhere``: a conversation to look at while somebody writes in this one."""
         await self._told(answers, self._answers)
+        self._window.resize(*_HIGH)
         await self._told(files_that_come, partial(self._both, "files"))
+        self._window.resize(*SIZE)
         await self._told(files_that_wait, partial(self._both, "files-waiting"))
         await self._away(elsewhere)
         sender = next(row for row in texts_in(self._window) if not row.is_own).sender_id
