@@ -37,6 +37,7 @@ from ui.pictures import (
 from ui.pictures import (
     MAX_FILE_PIXELS,
     PictureError,
+    PictureTooLargeError,
     encoded_picture,
     format_of,
     open_reader,
@@ -100,12 +101,12 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     if format_of(data) is not None or is_webp(data):
         try:
             return _picture(path, data, size, most)
+        except PictureTooLargeError:
+            return _beyond_bounds(path, size, most)
         except PictureError as problem:
             words = tr("“{name}”: {problem}")
             raise PictureError(words.format(name=path.name, problem=problem)) from problem
-    if size > most:
-        words = tr("“{name}” is too large: a file can have {most}.")
-        raise PictureError(words.format(name=path.name, most=size_words(most)))
+    _check_size(path, size, most)
     if is_gif(data):
         return _moving(path, data, size)
     media_type = mimetypes.guess_type(path.name)[0] or _ANY_TYPE
@@ -113,6 +114,12 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     if media_type.startswith("image/"):
         media_type = _ANY_TYPE  # No decoder of ours has looked at it.
     return replace(_as_it_is(path, data, size, media_type), keeps_details=keeps_details)
+
+
+def _check_size(path: Path, size: int, most: int) -> None:
+    if size > most:
+        words = tr("“{name}” is too large: a file can have {most}.")
+        raise PictureError(words.format(name=path.name, most=size_words(most)))
 
 
 def _read(path: Path, most: int) -> tuple[bytes, int]:
@@ -137,7 +144,22 @@ def _picture(path: Path, data: bytes, size: int, most: int) -> Prepared:
 
 def _check_picture_size(data: bytes) -> None:
     if len(data) > MAX_PICTURE_FILE_BYTES:
-        raise PictureError(tr("The picture is larger than 10 MB. Choose a smaller one."))
+        raise PictureTooLargeError(tr("The picture is larger than 10 MB. Choose a smaller one."))
+
+
+def _beyond_bounds(path: Path, size: int, most: int) -> Prepared:
+    """A picture that nobody decodes here: a file like any other, where possible without metadata.
+
+    That is not possible of one that only its metadata turn upright, or that is damaged.
+    """
+    _check_size(path, size, most)
+    data, _ = _read(path, most)
+    plain = b"" if is_turned(data) else _plain(data)
+    if not plain:
+        return replace(_as_it_is(path, data, size, _ANY_TYPE), keeps_details=True)
+    return _apart_if_large(
+        Prepared(name=path.name, media_type=_ANY_TYPE, size=len(plain), data=plain)
+    )
 
 
 def _webp(path: Path, data: bytes) -> Prepared:

@@ -47,6 +47,10 @@ class PictureError(ValueError):
     """A file that cannot become a picture; the text is a sentence for the user."""
 
 
+class PictureTooLargeError(PictureError):
+    """More bytes or pixels than are decoded here."""
+
+
 def format_of(data: bytes) -> str | None:
     return next((name for magic, name in _MAGIC if data.startswith(magic)), None)
 
@@ -104,7 +108,7 @@ def picture_from_file(path: Path) -> bytes:
             tr("The file cannot be read: {reason}.").format(reason=error.strerror or error)
         ) from error
     if len(data) > MAX_FILE_BYTES:
-        raise PictureError(tr("The file is larger than 10 MB. Choose a smaller picture."))
+        raise PictureTooLargeError(tr("The file is larger than 10 MB. Choose a smaller picture."))
     format_ = format_of(data)
     if format_ is None:
         raise PictureError(tr("This is neither a PNG nor a JPEG picture."))
@@ -136,7 +140,9 @@ def _read_bounded(data: bytes, format_: str, *, side: int = 0) -> QImage:
     if size.isEmpty():
         raise PictureError(tr("The picture is damaged."))
     if size.width() * size.height() > MAX_FILE_PIXELS:
-        raise PictureError(tr("The picture has more than 40 million pixels. Choose a smaller one."))
+        raise PictureTooLargeError(
+            tr("The picture has more than 40 million pixels. Choose a smaller one.")
+        )
     reader.setAutoTransform(True)
     reader.setScaledSize(_covering(size, side or _TRAVELS_AS[0]))
     image = reader.read()

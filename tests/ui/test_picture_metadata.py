@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLabel
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from ui.attachments import forget_copy, prepare_file, prepare_original
 from ui.picture_metadata import MalformedPictureError, is_turned, without_metadata
+from ui.pictures import MAX_FILE_BYTES as LONGEST_PICTURE
 from ui.pictures import PictureError, encoded_picture, read_picture
 from ui.window.attachment_bar import AttachmentBar
 
@@ -250,6 +251,58 @@ def test_a_webp_goes_out_as_a_file_without_its_place(tmp_path: Path) -> None:
     path.write_bytes(webp()[:-9])
     with pytest.raises(PictureError, match="damaged"):
         prepare_file(path)
+
+
+def long_png(side: int, more: int) -> bytes:
+    """Of so many pixels at most as it says, with a place, and so many bytes to decode."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    told = chunk(b"eXIf", exif(1)) + chunk(b"tEXt", b"Model\0" + CAMERA)
+    return b"\x89PNG\r\n\x1a\n" + header + told + chunk(b"IDAT", bytes(more)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("scan.png", long_png(64, LONGEST_PICTURE)),
+        ("stars.png", long_png(8_000, 100)),
+        ("hall.jpg", jpeg() + bytes(LONGEST_PICTURE)),
+        ("pier.webp", webp() + bytes(LONGEST_PICTURE)),
+    ],
+)
+def test_a_picture_that_nobody_here_decodes_goes_out_as_a_file_without_its_place(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
+    """Of more than 10 MB, or of more than 40 million pixels."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    sent = prepare_file(path, most=MAX_LARGE_FILE_BYTES)
+    assert (sent.name, sent.media_type) == (name, "application/octet-stream")
+    assert (sent.width, sent.thumbnail, sent.preview) == (0, b"", None)
+    goes_out = sent.data if sent.path is None else sent.path.read_bytes()
+    assert len(goes_out) == sent.size
+    assert goes_out == without_metadata(data)
+    assert says_nothing(goes_out)
+    assert not sent.keeps_details
+    forget_copy(sent)
+    with pytest.raises(PictureError, match="too large: a file can have"):
+        prepare_file(path, most=99)
+
+
+@pytest.mark.parametrize("orientation", [6, 1])
+def test_of_a_large_picture_what_turns_it_stays_and_that_is_said(
+    tmp_path: Path, orientation: int
+) -> None:
+    """And of one that is damaged everything does."""
+    data = jpeg(orientation)
+    data = (
+        data + bytes(LONGEST_PICTURE) if orientation > 1 else data[:-400] + bytes(LONGEST_PICTURE)
+    )
+    path = tmp_path / "pier.jpg"
+    path.write_bytes(data)
+    sent = prepare_file(path, most=MAX_LARGE_FILE_BYTES)
+    assert sent.path == path
+    assert sent.keeps_details
+    assert not sent.is_copy
 
 
 def test_a_gif_goes_out_without_what_was_written_into_it(tmp_path: Path) -> None:
