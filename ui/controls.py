@@ -4,6 +4,7 @@ A text is always plain text: names and messages come from strangers and must nev
 markup.  Every button carries an accessible name.
 """
 
+import unicodedata
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
@@ -200,6 +201,14 @@ class Text(QLabel):
         self._fit_column()
 
 
+_LEFT_TO_RIGHT = "\u200e"
+
+
+def _runs_left(text: str) -> bool:
+    """Whether letters in it run from right to left."""
+    return not text.isascii() and any(unicodedata.bidirectional(c) in {"R", "AL"} for c in text)
+
+
 class ElidedText(Text):
     """One line with an ellipsis when there is no room; the whole text as tool tip."""
 
@@ -215,6 +224,9 @@ class ElidedText(Text):
         """``elided``: where something is left out."""
         self._whole, self._elided = "", elided
         super().__init__(text, face=face, colour=colour, strong=strong)
+        if not self.isRightToLeft():  # Qt goes by the letters: a name would lead it to the right.
+            side = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute
+            self.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def setText(self, text: str) -> None:
@@ -247,10 +259,13 @@ class ElidedText(Text):
     def _elide(self) -> None:
         width = max(self.width(), 1)
         shown = self.fontMetrics().elidedText(self._whole, self._elided, width)
+        is_cut = shown != self._whole
+        if not self.isRightToLeft() and _runs_left(shown):
+            shown = f"{_LEFT_TO_RIGHT}{shown}"  # A sentence that a name begins stays in its order.
         if shown != self.text():
             super().setText(shown)
             self.updateGeometry()
-        set_tip(self, self._whole if shown != self._whole else "")
+        set_tip(self, self._whole if is_cut else "")
 
 
 class IconButton(QToolButton):

@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage
 
 from engine.core.errors import StorageError, StorageFault
 from engine.events import MessageView
-from tests.ui.driving import Key, Stage, group_stage, play, turn, until
+from tests.ui.driving import NOW, Key, Stage, group_stage, play, turn, until
 from tests.ui.on_messages import (
     ask_by_menu,
     bubble,
@@ -170,6 +170,19 @@ def test_earlier_versions_are_shown_to_whoever_asks() -> None:
             assert "the first words" in words_of(sheet)
             assert "the last words" in words_of(sheet)
             sheet.reject()
+
+    play(scenario)
+
+
+def test_a_long_version_says_that_it_goes_on() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (_it, engine, group):
+            row = engine.receive(group, "Maya", "word " * 1000)
+            engine.alter(replace(row, edited_ms=row.sent_ms))
+            versions = await engine.timeline.versions(group, row.message_id)
+            said = words_of(Versions(versions, NOW))
+            assert "word word…" in said
+            assert "the first words…" not in said
 
     play(scenario)
 

@@ -334,6 +334,34 @@ def test_what_may_run_is_opened_only_once_it_was_said() -> None:
     play(scenario)
 
 
+def test_of_what_we_sent_that_may_run_it_is_not_said_that_somebody_else_sent_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, replace(OURS, name="setup.exe"), own=True)
+            await until(lambda: in_view(it, row))
+            press(it, row, RowButton.FILE_OPEN)
+            ask = await sheet_of(it.window, Confirm)
+            assert "“setup.exe” can run programs" in words_of(ask)
+            assert "You" not in words_of(ask)
+            assert "them" not in words_of(ask)
+            ask.reject()
+
+    play(scenario)
+
+
+def test_a_file_without_words_has_nothing_to_copy() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, COMPLETE)
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=it.window.pane.timeline)
+            assert "Save as…" in entries(menu_of(it))
+            assert "Copy message" not in entries(menu_of(it))
+            menu_of(it).close()
+
+    play(scenario)
+
+
 def test_anything_else_is_opened_at_once_and_kept_where_one_wants(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

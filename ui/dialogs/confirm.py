@@ -45,11 +45,15 @@ def unsent_words(number: int) -> str:
 
 
 def run_confirm(message: MessageView, file: FileView, parent: QWidget) -> Confirm:
-    """Before another program opens what may run."""
+    """Before another program opens what may run; also what we sent, which may be forwarded."""
     words = tr(
         "“{name}” can run programs on this computer, and {sender} says what it is: nobody has "
         "checked it. Open it only if you expected it from them."
     )
+    if message.is_own:
+        words = tr(
+            "“{name}” can run programs on this computer. Open it only if you know what it does."
+        )
     name = file_name(file.name)
     return Confirm(
         tr("Open this file?"),

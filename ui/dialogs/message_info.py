@@ -134,6 +134,8 @@ class _VersionRow(Card):
         when = spoken_time(version.sent_ms, now)
         title = tr("{time}, shown now").format(time=when) if version.is_shown else when
         text = version.text[:_LONGEST_VERSION]
+        if len(text) < len(version.text):
+            text = f"{text.rstrip()}…"
         self.setAccessibleName(f"{title}: {one_line(text, _QUOTED)}")
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)

@@ -49,7 +49,7 @@ from ui.timeline.rows import (
     row_key,
 )
 from ui.timeline.scene import Hit, Scene
-from ui.timeline.selection import quoted
+from ui.timeline.selection import bare
 from ui.tips import show_tip
 from ui.translate import tr
 
@@ -399,7 +399,7 @@ class TimelineInteraction:
             message,
             self._abilities(message),
             self._requests,
-            copy_message=lambda: _copy(quoted(message)),
+            copy_message=(lambda: _copy(said)) if (said := bare(message)) else None,
             copy_selection=self.copy_selection if selected else None,
             copy_link=None if link is None else lambda: _copy(link),
             copy_code=lambda: self._copy_code(message, None),
@@ -422,7 +422,7 @@ class TimelineInteraction:
         text = self._scene.selection.copied(self._scene.loaded.messages)
         message = self._focused_message()
         if not text and message is not None:
-            text = quoted(message)
+            text = bare(message)
         _copy(text)
 
     # keys and focus -----------------------------------------------------------------------------

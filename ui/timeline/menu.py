@@ -26,7 +26,7 @@ from ui.translate import tr
 class MessageMenu(Menu):
     """Leaves out what makes no sense for a message.
 
-    ``copy_selection`` and ``copy_link`` are None without a selection and away from links; ``pair``:
+    What copies is None where there is nothing to copy: no text, no selection, no link.  ``pair``:
     the conversation is one-to-one; ``about_sender``: its sender is known and somebody else.
     """
 
@@ -37,7 +37,7 @@ class MessageMenu(Menu):
         abilities: Abilities,
         requests: TimelineRequests,
         *,
-        copy_message: Callable[[], None],
+        copy_message: Callable[[], None] | None,
         copy_selection: Callable[[], None] | None,
         copy_link: Callable[[], None] | None,
         copy_code: Callable[[], None],
@@ -54,7 +54,8 @@ class MessageMenu(Menu):
         if copy_selection is not None:
             self._with_key(tr("Copy"), QKeySequence.StandardKey.Copy, copy_selection)
         self._add_file()
-        self.addAction(tr("Copy message"), copy_message)
+        if copy_message is not None:
+            self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
             self.addAction(tr("Copy link"), copy_link)
         if any(span.kind is SpanKind.CODE_BLOCK for span in message.spans):

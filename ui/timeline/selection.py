@@ -87,6 +87,11 @@ class Selection:
         return "\n\n".join(quoted(m, ranges[m.message_id]) for m in touched)
 
 
+def bare(message: MessageView) -> str:
+    """One message as it is copied by itself: what it says; "" if it says nothing, as a picture."""
+    return quoted(message) if is_system(message) else body_words(message)
+
+
 def quoted(message: MessageView, part: tuple[int, int] | None = None) -> str:
     """A message with its sender and time on a line of its own."""
     when = copied_time(message.sent_ms)

@@ -10356,6 +10356,10 @@
         <translation>«&#xa0;{name}&#xa0;» peut lancer des programmes sur cet ordinateur, et seul {sender} dit ce que c’est&#xa0;: personne ne l’a vérifié. Ne l’ouvrez que si vous l’attendiez de sa part.</translation>
     </message>
     <message>
+        <source>“{name}” can run programs on this computer. Open it only if you know what it does.</source>
+        <translation>«&#xa0;{name}&#xa0;» peut lancer des programmes sur cet ordinateur. Ne l’ouvrez que si vous savez ce qu’il fait.</translation>
+    </message>
+    <message>
         <source>“{name}” cannot be read: {reason}.</source>
         <translation>«&#xa0;{name}&#xa0;» ne peut pas être lu&#xa0;: {reason}.</translation>
     </message>
