@@ -5,6 +5,7 @@ way its painter is mirrored, so that sides, corners and bars change places by th
 must not be seen in a mirror is turned back where it stands.
 """
 
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem, QWidget
 
+_DOTS, _RIGHT_TO_LEFT = "\u2026", "\u200f"
+_LEFTWARDS = frozenset({"R", "AL"})
 _SIDES = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignRight
 
 
@@ -57,10 +60,22 @@ def upright(painter: QPainter, box: QRectF) -> Iterator[None]:
     painter.restore()
 
 
+def with_its_dots(words: str) -> str:
+    """Words that are cut off, with the dots where their letters end: of Arabic ones at the left.
+
+    Only where all letters run that way; dots behind a sentence of both end that at the right.
+    """
+    if words.isascii() or not words.endswith(_DOTS):
+        return words
+    kinds = {unicodedata.bidirectional(letter) for letter in words}
+    return f"{words}{_RIGHT_TO_LEFT}" if kinds & _LEFTWARDS and "L" not in kinds else words
+
+
 def draw_text(
     painter: QPainter, box: QRectF, flags: int | Qt.AlignmentFlag | Qt.TextFlag, words: str
 ) -> None:
     """``AlignLeft`` is where a line begins, on whichever side that is."""
+    words = with_its_dots(words)
     if not is_mirrored(painter):
         painter.drawText(box, int(flags), words)
         return
