@@ -350,7 +350,7 @@ class TimelineCanvas(QObject):
                 rows.row(placed.row, scene.box(placed.row), placed.y, state)
         if kept is not None:
             rows.avatar(kept.message, float(round(kept.y)))
-            rows.name(kept.message, kept.box, kept.strip)
+            rows.name(kept, scene.layout.covered)
         ring = None if scene.focus_key is None else scene.place_of(scene.focus_key)
         if ring is not None and self._area.hasFocus():
             rows.focus(scene.row(scene.focus_key), ring)

@@ -7,7 +7,7 @@ violet late, red needs you.  In high contrast the tints of the theme are black, 
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPen
 
 from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
@@ -34,9 +34,12 @@ from ui.timeline.rows import (
     SystemRow,
     UnreadRow,
 )
+from ui.timeline.scene import KeptSender
 from ui.timeline.shapes import Faces, avatar_of, rounded
 
 MENTION_BAR = 3
+_FADE = 10
+"""How high what goes out of sight below a name fades."""
 
 
 class RowState(Struct, frozen=True, kw_only=True):
@@ -284,20 +287,44 @@ class RowPainter:
         if ringed:
             self._ring(rect.center().y(), g.avatar / 2 + 2.25)
 
-    def name(self, message: MessageView, box: BubbleBox, strip: QRectF) -> None:
-        """On a strip over the run whose beginning is out of view; nothing without a name."""
-        if strip.isEmpty():
+    def name(self, kept: KeptSender, covered: float) -> None:
+        """Above the run whose beginning is out of view; nothing without a name.
+
+        The words of the run go out of sight below it, as they do at the edge of the view: a label
+        on top of them would look like a bubble of its own.  On a picture it is one.  ``covered``:
+        how much of the view something else lies on.
+        """
+        if kept.strip.isEmpty():
             return
         p, theme = self._p, self._theme
-        strip = QRectF(strip.toRect())
-        p.setPen(QPen(theme.line, 1))
-        p.setBrush(theme.surface)
-        radius = min(self._g.radius, strip.height() / 2)
-        p.drawRoundedRect(strip.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
-        beside = strip.topLeft() - box.bubble.topLeft()
+        strip = QRectF(kept.strip.toRect())
+        if kept.over_words:
+            self._fade_out(strip, covered)
+        else:
+            p.setPen(QPen(theme.line, 1))
+            p.setBrush(theme.surface)
+            radius = min(self._g.radius, strip.height() / 2)
+            p.drawRoundedRect(strip.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        beside = strip.topLeft() - kept.box.bubble.topLeft()
         p.translate(beside)
-        self._name(message, box, theme.ink3)
+        self._name(kept.message, kept.box, theme.ink3)
         p.translate(-beside)
+
+    def _fade_out(self, strip: QRectF, covered: float) -> None:
+        """What is above the lower edge of a strip, and by and by what is below."""
+        p, canvas, line = self._p, self._theme.canvas, self._theme.line
+        left, right = strip.left() - HALO, self._g.right + HALO
+        p.fillRect(QRectF(left, covered, right - left, strip.bottom() - covered), canvas)
+        if self._theme.is_high_contrast:
+            p.fillRect(QRectF(left, strip.bottom(), right - left, 1), line)
+            return
+        below = QRectF(left, strip.bottom(), right - left, _FADE * self._draw.scale)
+        fading = QLinearGradient(below.topLeft(), below.bottomLeft())
+        gone = QColor(canvas)
+        gone.setAlpha(0)
+        fading.setColorAt(0, canvas)
+        fading.setColorAt(1, gone)
+        p.fillRect(below, fading)
 
     def _name(self, message: MessageView, box: BubbleBox, mark: QColor) -> None:
         colour, font = self._theme.sender_colour(message.sender_id), strong(self._theme.type.label)

@@ -77,6 +77,8 @@ class KeptSender(Struct, frozen=True):
     Empty without a name, where the name can be seen in its own place, and over a run's last
     message, whose text it would hide.
     """
+    over_words: bool
+    """The strip hides whole lines, and not only a part of a picture."""
     box: BubbleBox
     """Of the run's first message, which has the name, unless nobody needs one."""
 
@@ -290,12 +292,13 @@ class Scene:
             return None
         has_name_in_view = run[0].index == first and run[0].y + box.name_rect.top() >= covered
         has_strip = not has_name_in_view and at_top.index != run[-1].index
-        strip = _strip_with_name(box, y) if has_strip else QRectF()
+        strip, over_words = _strip_with_name(box, y) if has_strip else QRectF(), False
         for each in run:  # Else half a line would be read as a whole one.
             under = self.box(each.row)
             if isinstance(under, BubbleBox) and _covers_words(strip, under, each.y):
                 strip.setRight(max(strip.right(), under.bubble.right()))
-        return KeptSender(row_key(rows[first]), at_top.row.message, y, strip, box)
+                over_words = True
+        return KeptSender(row_key(rows[first]), at_top.row.message, y, strip, over_words, box)
 
     def _bubble_of(self, placed: PlacedRow) -> QRectF:
         """In the viewport."""

@@ -131,6 +131,33 @@ def test_a_kept_name_covers_no_part_of_a_line_only() -> None:
     run(scenario)
 
 
+def test_words_go_out_of_sight_below_a_kept_name_and_are_under_no_second_bubble() -> None:
+    """With a fill and an outline of its own it looked like an empty bubble over another one."""
+    words = "the gull came back, and stood on the pier as if it had never been away"
+    source = MemoryPages([message(n, "Maya", words) for n in range(10, 40)])
+
+    async def scenario() -> None:
+        async with opened_view(source, height=400) as view:
+            view.navigation.go_to_beginning()
+            scene, kept_names = view.scene, 0
+            for _ in range(60):
+                view.canvas.scroll_by(-5)
+                kept = scene.kept_sender()
+                if kept is None or kept.strip.isEmpty():
+                    continue
+                kept_names += 1
+                strip = kept.strip
+                name = kept.box.name_rect.translated(
+                    kept.strip.topLeft() - kept.box.bubble.topLeft()
+                )
+                beside = QRectF(name.right() + 8, 0, 100, strip.bottom())
+                assert beside.right() < kept.strip.right()
+                assert inks(view, beside) == {scene.theme.canvas.name()}
+            assert kept_names > 20
+
+    run(scenario)
+
+
 def test_nobody_needs_a_name_over_a_run_in_a_pair() -> None:
     source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 60)])
 
