@@ -25,6 +25,7 @@ from engine.events import MessageView
 from ui.controls import Button, ElidedText, IconButton, Text
 from ui.conversation_words import sender_words
 from ui.dialogs.overlay import OverlayDialog
+from ui.file_words import is_moving
 from ui.foreign_text import one_line
 from ui.speaking import announce, told_as
 from ui.theme import current_theme, theme_changed
@@ -237,9 +238,7 @@ class PictureViewer(OverlayDialog):
         """``before``, ``after``: whether there are others to step to."""
         follows = self.message is not None
         self.message = message
-        when = moment_words(moment(message.sent_ms))
-        words = tr("Your photo, {time}") if message.is_own else tr("Photo from {name}, {time}")
-        title = words.format(name=sender_words(message), time=when)
+        title = _title_of(message)
         whole = one_line(f"{title} · {message.text}" if message.text.strip() else title, 200)
         self.setWindowTitle(title)
         self.setAccessibleName(title)
@@ -297,6 +296,15 @@ class PictureViewer(OverlayDialog):
     def done(self, result: int) -> None:
         self.canvas.stop()
         super().done(result)
+
+
+def _title_of(message: MessageView) -> str:
+    if message.file is not None and is_moving(message.file):
+        words = tr("Your GIF, {time}") if message.is_own else tr("GIF from {name}, {time}")
+    else:
+        words = tr("Your photo, {time}") if message.is_own else tr("Photo from {name}, {time}")
+    when = moment_words(moment(message.sent_ms))
+    return words.format(name=sender_words(message), time=when)
 
 
 def _is_press(event: QKeyEvent) -> bool:

@@ -2636,6 +2636,10 @@
         <translation>GIF</translation>
     </message>
     <message>
+        <source>GIF from {name}, {time}</source>
+        <translation>GIF de {name}, {time}</translation>
+    </message>
+    <message>
         <source>Give it a name. You can invite people as soon as it is there.</source>
         <translation>Donnez-lui un nom. Vous pourrez inviter des gens dès qu’il existera.</translation>
     </message>
@@ -7558,6 +7562,10 @@
     <message>
         <source>You: {name}, {word}. Your profile</source>
         <translation>Vous&#xa0;: {name}, {word}. Votre profil</translation>
+    </message>
+    <message>
+        <source>Your GIF, {time}</source>
+        <translation>Votre GIF, {time}</translation>
     </message>
     <message>
         <source>Your backup is restored</source>
