@@ -412,6 +412,24 @@ def test_a_wheel_leads_along_many_files_and_each_shows_what_kind_it_is(tmp_path:
     play(scenario)
 
 
+def test_the_long_name_of_the_only_file_has_one_ellipsis(tmp_path: Path) -> None:
+    path = tmp_path / f"{'minutes of the meeting ' * 8}as signed by all.pdf"
+    path.write_bytes(b"%PDF")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files([path])
+            await until(lambda: len(pane.attaching.files) == 1)
+            name = pane.attachment_bar.items[0].findChildren(ElidedText)[0]
+            pane.attachment_bar.items[0].setFixedWidth(420)
+            await until(lambda: name.width() < 420 and "…" in name.text())
+            assert name.text().count("…") == 1
+            assert name.text().endswith("all.pdf")
+
+    play(scenario)
+
+
 def turn_wheel(over: QWidget) -> None:
     """One notch towards the user."""
     middle = QPointF(over.rect().center())

@@ -90,6 +90,23 @@ def shown_buttons(it: Stage, row: MessageView) -> list[RowButton]:
     return [button for button, _ in bubble(it, row)[0].buttons]
 
 
+def test_a_long_name_has_one_ellipsis_in_its_row() -> None:
+    name = "MINUTES OF THE MEETING ON THE HARBOUR OF " * 5 + "2026 as signed by all.pdf"
+    inline = FileView(name=name, media_type="application/pdf", size=9)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            for file in (inline, replace(LOGS, name=name)):
+                row = with_file(engine, group, file)
+                await until(partial(in_view, it, row))
+                shown = file_of(it, row).name
+                assert shown.count("…") == 1
+                assert shown.startswith("MINUTES OF THE")
+                assert shown.endswith("by all.pdf")
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(
     ("file", "button", "command"),
     [

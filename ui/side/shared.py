@@ -168,10 +168,11 @@ class FileRow(PressableRow):
     def __init__(self, message: MessageView, now: datetime) -> None:
         super().__init__()
         name, words = _told(message, now)
+        whole = "" if message.file is None else one_line(message.file.name)
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(
-            ElidedText(name, face="label", strong=True, elided=Qt.TextElideMode.ElideMiddle)
+            ElidedText(whole, face="label", strong=True, elided=Qt.TextElideMode.ElideMiddle)
         )
         texts.addWidget(ElidedText(words, face="caption", colour="ink2"))
         self.row.addWidget(_FileSign())

@@ -24,7 +24,7 @@ from ui.file_words import (
     state_words,
     widest_state_words,
 )
-from ui.foreign_text import file_name
+from ui.foreign_text import file_name, one_line
 from ui.icons import draw_icon
 from ui.mirrored import upright
 from ui.theme import Theme
@@ -138,7 +138,8 @@ def file_box(  # noqa: PLR0913 - what it is, and where
         rect=rect,
         bottom=rect.bottom(),
         width=rect.width(),
-        name=metrics.elidedText(_name(file), Qt.TextElideMode.ElideMiddle, beside),
+        # Of the whole name: of one that was shortened a second part would be left out.
+        name=metrics.elidedText(one_line(file.name), Qt.TextElideMode.ElideMiddle, beside),
         state=state,
         is_picture=shows_picture,
         is_moving=is_moving(file) and not broken,
@@ -219,10 +220,6 @@ class _Below:
         return tuple(placed)
 
 
-def _name(file: FileView) -> str:
-    return file_name(file.name)
-
-
 def _picture_size(file: FileView, room: float) -> QSizeF:
     most = QSizeF(min(_MOST.width(), room), _MOST.height())
     natural = QSizeF(file.width, file.height)
@@ -234,7 +231,7 @@ def _picture_size(file: FileView, room: float) -> QSizeF:
 def _card_size(file: FileView, state: str, room: float, theme: Theme) -> QSizeF:
     """``state``: at its widest, so that its words do not move its edge while it comes."""
     face, small = theme.type.label, theme.type.caption
-    words = max(advance(strong(face), _name(file)), advance(small.font, state))
+    words = max(advance(strong(face), file_name(file.name)), advance(small.font, state))
     width = theme.metrics.scaled(_ICON) + theme.metrics.gap(10) + words + 2
     if file.state is not FileState.INLINE:
         width = max(width, theme.metrics.scaled(_CARD_WIDTH))

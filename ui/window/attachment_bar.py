@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from ui.attachments import Prepared
 from ui.controls import Area, Button, ElidedText, IconButton
 from ui.file_words import size_words
-from ui.foreign_text import file_name
+from ui.foreign_text import file_name, one_line
 from ui.theme import current_theme
 from ui.tips import set_tip
 from ui.translate import tr
@@ -116,7 +116,12 @@ class AttachedFile(QWidget):
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(
-            ElidedText(name, face="small", strong=True, elided=Qt.TextElideMode.ElideMiddle)
+            ElidedText(
+                one_line(file.name),
+                face="small",
+                strong=True,
+                elided=Qt.TextElideMode.ElideMiddle,
+            )
         )
         texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
         # Without an alignment no line beside it could be wider than this button.
