@@ -149,9 +149,55 @@ def test_a_skin_tone_holds_from_now_on_and_is_remembered() -> None:
             assert composer.text() == "see you 👋🏾👍🏾"
             assert stored["skin_tone"] == "4"
         async with opened(stored) as (_it, found, _composer):
-            assert shown(found) == ["👋🏾"]
+            assert shown(found)[0] == "👋🏾"
             click(found.tabs["people-body"])
             assert "👍🏾" in shown(found)
+
+    play(scenario)
+
+
+def test_what_was_used_last_stands_in_rows_of_its_own_above_the_faces() -> None:
+    async def scenario() -> None:
+        async with opened({"recent_emoji": "🎂 🍕"}) as (it, found, composer):
+            columns = found.grid.columns()
+            assert found.tabs["recent"].isChecked()
+            assert shown(found)[:2] == ["🎂", "🍕"]
+            assert set(shown(found)[2:columns]) == {""}
+            assert shown(found)[columns] == "😀", "the page is full from the first use on"
+            it.press(Key.Key_Down)
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Right)
+            assert found.grid.currentIndex().row() == columns, "no key leads to a free place"
+            it.press(Key.Key_Left)
+            assert shown(found)[found.grid.currentIndex().row()] == "🍕"
+            found.grid.go_to(columns + 5)
+            it.press(Key.Key_Up)
+            assert shown(found)[found.grid.currentIndex().row()] == "🍕"
+            free = found.grid.visualRect(found.grid.model().index(4, 0)).center()
+            click(found.grid.viewport(), free)
+            assert found.isVisible()
+            found.grid.setFocus()
+            found.grid.go_to(-1)
+            it.press(Key.Key_Down)
+            assert found.tabs["people-body"].isChecked(), "the faces were seen"
+            click(found.tabs["recent"])
+            place = found.grid.visualRect(found.grid.model().index(columns, 0)).center()
+            click(found.grid.viewport(), place)
+            assert composer.text() == "see you 😀"
+
+    play(scenario)
+
+
+def test_the_page_of_what_was_used_last_is_never_empty() -> None:
+    async def scenario() -> None:
+        async with opened() as (_it, found, _composer):
+            click(found.tabs["recent"])
+            assert shown(found)[0] == "😀"
+            many = "🎂 🍕 👋 🐵 🍇 🎉 👍 🍉 🔥 🙏"
+        async with opened({"recent_emoji": many}) as (_it, found, _composer):
+            columns = found.grid.columns()
+            assert shown(found)[:10] == many.split()
+            assert shown(found)[2 * columns] == "😀"
 
     play(scenario)
 

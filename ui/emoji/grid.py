@@ -2,7 +2,8 @@
 
 Drawing a coloured glyph for the first time costs up to a millisecond, so a paint draws new ones
 only as long as its budget lasts and leaves the others to the next; meanwhile they are blank.
-Without a font for emoji a cell shows the name.
+Without a font for emoji a cell shows the name.  Some cells may stand above the others, in rows of
+their own; what is left of these rows stays free.
 """
 
 import math
@@ -56,6 +57,10 @@ class Cell(Struct, frozen=True):
     code: str = ""
 
 
+_FREE: Final = Cell("", "")
+"""A place at the end of a row where no emoji is."""
+
+
 def cell_of(emoji: Emoji, text: str) -> Cell:
     return Cell(text, emoji.name, emoji.codes[0])
 
@@ -72,6 +77,10 @@ class _Model(QAbstractListModel):
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
         return 0 if parent.isValid() else len(self.cells)
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        is_free = index.isValid() and not self.cells[index.row()].text
+        return Qt.ItemFlag.NoItemFlags if is_free else super().flags(index)
 
     def data(self, index: _Index, role: int = 0) -> object:
         cell = self.cells[index.row()]
@@ -101,6 +110,11 @@ class _Delegate(QStyledItemDelegate):
         theme = current_theme()
         box = QRectF(option.rect)
         painter.save()
+        if self._grid.ends_above(index.row()):
+            painter.fillRect(QRectF(box.left(), box.bottom() - 1, box.width(), 1), theme.line)
+        if not cell.text:
+            painter.restore()
+            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         radius = theme.metrics.gap(Radius.GROUPED)
         current = bool(option.state & QStyle.StateFlag.State_Selected)
@@ -142,6 +156,10 @@ class EmojiGrid(QListView):
     def __init__(self) -> None:
         super().__init__()
         self._model = _Model()
+        self._above: Sequence[Cell] = ()
+        self._others: Sequence[Cell] = ()
+        self._begin = 0
+        """The row of the first of the others."""
         self._paint_until = 0.0
         self._postponed = False
         self.setModel(self._model)
@@ -169,9 +187,20 @@ class EmojiGrid(QListView):
 
     # --- what it shows ----------------------------------------------------------------------------
 
-    def show_cells(self, cells: Sequence[Cell]) -> None:
-        self._model.show(cells)
+    def show_cells(self, cells: Sequence[Cell], above: Sequence[Cell] = ()) -> None:
+        """``above``: cells before them, in rows of their own."""
+        self._above, self._others = above, cells
+        self._fill()
         self.scrollToTop()
+
+    def _fill(self) -> None:
+        free = -len(self._above) % self.columns()
+        self._begin = len(self._above) + free
+        self._model.show((*self._above, *(_FREE,) * free, *self._others))
+
+    def ends_above(self, row: int) -> bool:
+        """Whether it is in the last row above the others."""
+        return self._begin - self.columns() <= row < self._begin
 
     @property
     def cells(self) -> Sequence[Cell]:
@@ -180,7 +209,8 @@ class EmojiGrid(QListView):
     def cell_in_question(self) -> Cell | None:
         """Under the pointer, or else the current one."""
         pointed = self.indexAt(self.viewport().mapFromGlobal(self.cursor().pos()))
-        index = pointed if pointed.isValid() and self.underMouse() else self.currentIndex()
+        is_pointed = bool(pointed.flags()) and self.underMouse()
+        index = pointed if is_pointed else self.currentIndex()
         return self._model.cells[index.row()] if index.isValid() else None
 
     def go_to(self, row: int) -> None:
@@ -204,6 +234,8 @@ class EmojiGrid(QListView):
         size = QSize(max(1, width // columns), least)
         if size != self.gridSize():
             self.setGridSize(size)
+        if self._above and self._begin != math.ceil(len(self._above) / columns) * columns:
+            self._fill()
         self.viewport().update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -228,8 +260,15 @@ class EmojiGrid(QListView):
 
     # --- keys -------------------------------------------------------------------------------------
 
+    def _after(self, row: int) -> int:
+        return self._begin if row + 1 == len(self._above) else row + 1
+
+    def _taken(self, row: int) -> int:
+        """The last row up to this one that is not free."""
+        return row if row < 0 or row >= self._begin else min(row, len(self._above) - 1)
+
     def _choose(self, row: int) -> None:
-        if 0 <= row < len(self._model.cells):
+        if 0 <= row < len(self._model.cells) and self._model.cells[row].text:
             self.chosen.emit(self._model.cells[row].text)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -242,13 +281,13 @@ class EmojiGrid(QListView):
             case _Keys.Key_Down if row // columns == math.ceil(count / columns) - 1:
                 self.left_downward.emit()
             case _Keys.Key_Down:
-                self.go_to(min(row + columns, count - 1))
+                self.go_to(self._taken(min(row + columns, count - 1)))
             case _Keys.Key_Up:
-                self.go_to(row - columns)
+                self.go_to(self._taken(row - columns))
             case _Keys.Key_Left if row > 0:
-                self.go_to(row - 1)
+                self.go_to(self._taken(row - 1))
             case _Keys.Key_Right if row < count - 1:
-                self.go_to(row + 1)
+                self.go_to(self._after(row))
             case _Keys.Key_Left | _Keys.Key_Right:
                 pass
             case _ if event.text().isalnum() and not event.modifiers() & _HELD:

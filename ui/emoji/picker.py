@@ -1,10 +1,10 @@
 """Choose an emoji: by search, by category, among the last ones, in a skin tone.
 
 ``EmojiPicker`` floats over a window beside whatever asked for it, without covering that as far as
-the window allows, and says ``picked`` with the emoji; a click elsewhere or Escape closes it.
-Everything works from the keyboard: it opens in the
-search field, Enter takes the first match, Down goes to the cells, letters there go back to the
-search, Tab stays inside.
+the window allows, and says ``picked`` with the emoji; a click elsewhere or Escape closes it.  Those
+used last stand above the first category, so its page is full from the first use on.  Everything
+works from the keyboard: it opens in the search field, Enter takes the first match, Down goes to the
+cells, letters there go back to the search, Tab stays inside.
 """
 
 import math
@@ -43,6 +43,7 @@ _TAB = 34
 _LONGEST_SEARCH = 60
 _HAND = "\u270b"
 RECENT: Final = "recent"
+_FIRST: Final = "smileys-emotion"
 _SIGNS: Final = {
     RECENT: "\U0001f553",
     "smileys-emotion": "\U0001f600",
@@ -255,7 +256,7 @@ class EmojiPicker(Card):
         self.grid.chosen.connect(self._pick)
         self.grid.current_changed.connect(self._say_name)
         self.grid.left_upward.connect(self.search.setFocus)
-        self.grid.left_downward.connect(lambda: self._step(1))
+        self.grid.left_downward.connect(self._step_down)
         self.grid.typed.connect(self._type)
         theme_changed.connect(self._place)
 
@@ -270,7 +271,7 @@ class EmojiPicker(Card):
         self._is_open = True
         self.search.clear()
         self.tone.show_tone(self._used.tone)
-        self._choose_group(RECENT if self._used.recent else "smileys-emotion")
+        self._choose_group(RECENT if self._used.recent else _FIRST)
         self._place()
         self.show()
         self.raise_()
@@ -331,6 +332,10 @@ class EmojiPicker(Card):
     def _height_of(self, rows: int) -> int:
         around = self.sizeHint().height() - self.grid.sizeHint().height()
         return around + rows * current_theme().metrics.scaled(CELL)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Between its parts, or on a free place: no press on what is behind it."""
+        event.accept()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A press elsewhere closes it, and does what it does there; the window's size moves it."""
@@ -412,29 +417,39 @@ class EmojiPicker(Card):
         if in_grid:
             self.grid.go_to(0)
 
+    def _step_down(self) -> None:
+        """Below those used last was the first category, so its own page is passed over."""
+        self._step(2 if self._group == RECENT else 1)
+
     def _cells(self) -> list[Cell]:
         table, tone = emoji_table(), self._used.tone
         if self.search.text().strip():
             found = table.search(self.search.text())
-        elif self._group == RECENT:
-            known = ((text, table.find(text)) for text in self._used.recent)
-            return [cell_of(emoji, text) for text, emoji in known if emoji is not None]
         else:
-            found = [e for g in table.groups if g.key == self._group for e in g.emoji]
+            group = _FIRST if self._group == RECENT else self._group
+            found = [e for g in table.groups if g.key == group for e in g.emoji]
         return [cell_of(emoji, emoji.toned(tone)) for emoji in found]
 
+    def _used_last(self) -> list[Cell]:
+        if self._group != RECENT or self.search.text().strip():
+            return []
+        known = ((text, emoji_table().find(text)) for text in self._used.recent)
+        return [cell_of(emoji, text) for text, emoji in known if emoji is not None]
+
     def _show_cells(self) -> None:
-        cells = self._cells()
-        self.grid.show_cells(cells)
-        if self.search.text().strip():
+        cells, used = self._cells(), self._used_last()
+        self.grid.show_cells(cells, above=used)
+        is_search = bool(self.search.text().strip())
+        if is_search:
             words = tr("No emoji is called so.")
             self.grid.go_to(0)
         else:
             words = tr("Emoji that you use are kept here.")
         if not has_emoji_font() and cells:
             words = tr("This system has no font for emoji, so they are shown by name.")
+        is_unused = self._group == RECENT and not used and not is_search
         self._nothing.setText(words)
-        self._nothing.setVisible(not cells or not has_emoji_font())
+        self._nothing.setVisible(not cells or is_unused or not has_emoji_font())
         self._say_name()
         self._fit_height()
 
