@@ -79,9 +79,9 @@ class Pages:
         )
 
     async def page_before(
-        self, conversation_id: ConversationId, position: Position, /
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int = 0
     ) -> TimelinePage:
-        del position
+        del position, limit
         return await self.latest_page(conversation_id)
 
     page_after = page_around = page_before

@@ -127,9 +127,7 @@ class Talk:
         await self._forwarded(mention, elsewhere)
         await self._sheet_in_both("search", partial(self._window.search.open, "ladder"))
         await self._sheet_in_both("ctrl-k", partial(self._window.search.open, "ma"))
-        go = pane.timeline.go_to_day
-        opened = partial(self._window.flows.go_to_date, pane.timeline.day_in_view(), go)
-        await self._sheet_in_both("calendar", opened)
+        await self._sheet_in_both("calendar", partial(self._window.flows.go_to_date, pane.timeline))
         await self._look_at_the_picture()
 
     async def _forwarded(self, message: MessageView, elsewhere: ConversationId) -> None:

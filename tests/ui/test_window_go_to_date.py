@@ -1,15 +1,18 @@
 """From the menu of a conversation to any day of it, through a calendar, in the real window."""
 
-from datetime import date
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QDate
-from PySide6.QtGui import QAccessible
+from msgspec.structs import replace
+from PySide6.QtCore import QDate, Qt
+from PySide6.QtGui import QAccessible, QImage, QPainter
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
+from engine.core.ids import UnixMs
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, until
+from tests.ui.scripted_engine import member
 from tests.ui.seeing import choose, entries, sheet_of
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
@@ -21,6 +24,7 @@ from tests.ui.timeline.timeline_stage import (
     settled,
 )
 from ui.dialogs.go_to_date import GoToDate
+from ui.theme import current_theme
 from ui.timeline.rows import DayRow, MessageRow
 from ui.timeline.view import TimelineView
 
@@ -80,6 +84,68 @@ def test_before_the_beginning_and_after_the_end_are_the_first_and_the_last() -> 
             assert source.messages[-1].message_id in places(view)
 
     run(scenario)
+
+
+def test_days_with_messages_are_found_by_reading_one_row_of_each() -> None:
+    source = daily(3, 50)
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            source.asked.clear()
+            found = await view.days_with_messages(date(2026, 10, 25), date(2026, 11, 6))
+            assert found == {date(2026, 11, day) for day in (1, 3, 5)}
+            assert source.asked == ["after"] * 4
+            assert await view.days_with_messages(date(2026, 11, 2), date(2026, 11, 2)) == set()
+            assert await view.days_with_messages(date(2026, 12, 1), date(2026, 12, 31)) == set()
+
+    run(scenario)
+
+
+def test_the_calendar_marks_the_days_with_messages_and_says_it_of_the_chosen_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(
+        "ui.dialogs.go_to_date.announce", lambda _calendar, words: said.append(words)
+    )
+    days = (date(2026, 11, 3), date(2026, 10, 31))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            for day in reversed(days):
+                noon = UnixMs(int(datetime.combine(day, time(12)).timestamp() * 1000))
+                row = engine.row(group, member("Maya"), "hello")
+                place = replace(row.position, lamport_timestamp=noon)
+                engine.arrive(replace(row, position=place, sent_ms=noon), notify=False)
+            await until(lambda: it.window.pane.timeline.day_in_view() is not None)
+            sheet = await calendar(it)
+            sheet.calendar.setSelectedDate(QDate(2026, 11, 3))
+            await until(lambda: set(days) <= sheet.calendar.marked)
+            assert sheet.about.text() == "3 November 2026: there are messages."
+            it.press(Key.Key_Left)
+            none = "2 November 2026: no messages. The next ones after it are shown."
+            assert sheet.about.text() == none
+            assert said[-1] == none
+            assert sheet.about.height() >= sheet.about.heightForWidth(sheet.about.width())
+            marked, plain = dots(sheet, QDate(2026, 10, 31)), dots(sheet, QDate(2026, 11, 1))
+            assert marked > plain
+            sheet.calendar.setCurrentPage(2026, 9)
+            await until(lambda: not sheet.calendar.marked)
+            it.press(Key.Key_Escape, on=sheet)
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def dots(sheet: GoToDate, day: QDate) -> int:
+    """Pixels in the colour of the marks that painting this day makes."""
+    image = QImage(60, 40, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    sheet.calendar.paintCell(painter, image.rect(), day)
+    painter.end()
+    accent = current_theme().accent.rgb()
+    return sum(image.pixel(x, y) == accent for x in range(60) for y in range(40))
 
 
 def test_the_menu_opens_a_calendar_and_the_arrows_choose() -> None:

@@ -6,14 +6,15 @@ read while one scrolls.
 """
 
 from collections.abc import Callable
-from datetime import date, datetime, time
+from datetime import date
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
 from engine.answers import TimelinePage
-from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, Position
 from ui.timeline.canvas import JUMP_SHARE, TimelineCanvas
+from ui.timeline.days import beginning_of
 from ui.timeline.paging import Load, Pager, PageSource
 from ui.timeline.rows import DayRow
 from ui.timeline.scene import Scene
@@ -52,6 +53,9 @@ class TimelineNavigation(QObject):
     def loading(self) -> bool:
         """Whether a page is being read."""
         return self._pager.busy
+
+    async def days_with_messages(self, first: date, last: date) -> frozenset[date]:
+        return await self._pager.days_with_messages(first, last)
 
     def open(self, conversation_id: ConversationId, at: Position | None) -> None:
         """Read the conversation around ``at``; None: its newest messages."""
@@ -114,11 +118,7 @@ class TimelineNavigation(QObject):
             self._pager.around(position)
 
     def go_to_day(self, day: date) -> None:
-        """Lamport timestamps are about the time in milliseconds, so a moment has a place, too."""
-        midnight = datetime.combine(day, time.min).astimezone()
-        position = Position(
-            lamport_timestamp=max(0, int(midnight.timestamp() * 1000)), message_id=MessageId("")
-        )
+        position = beginning_of(day)
         scene, loaded = self._scene, self._scene.loaded
         pill = scene.box(DayRow(day=day, before=position.message_id))
         anchor = Anchor(position, scene.layout.covered + pill.height)

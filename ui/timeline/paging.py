@@ -9,13 +9,15 @@ interpolated guesses suffice.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import date
 from enum import Enum, auto
 from typing import Protocol
 
-from engine.answers import TimelinePage
+from engine.answers import PAGE_SIZE, TimelinePage
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId, Position
 from ui.error_words import error_words
+from ui.timeline.days import days_with_messages
 
 _MAX_GUESSES = 8
 _BEFORE_EVERYTHING = Position(lamport_timestamp=-1, message_id=MessageId(""))
@@ -33,7 +35,7 @@ class PageSource(Protocol):
     ) -> Awaitable[TimelinePage]: ...
 
     def page_after(
-        self, conversation_id: ConversationId, position: Position, /
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int = PAGE_SIZE
     ) -> Awaitable[TimelinePage]: ...
 
     def page_around(
@@ -109,6 +111,12 @@ class Pager:
             return
         self._wanted_ordinal = None
         self._start(Load.ORDINAL, lambda c: self._near(c, ordinal, total))
+
+    async def days_with_messages(self, first: date, last: date) -> frozenset[date]:
+        """As in ``ui.timeline.days``; it does not wait for pages, nor they for it."""
+        if self._conversation_id is None:
+            return frozenset()
+        return await days_with_messages(self._source(), self._conversation_id, first, last)
 
     def _stop(self) -> None:
         self._wanted_ordinal = None

@@ -297,6 +297,10 @@ class TimelineView(QAbstractScrollArea):
         self.navigation.go_to_day(day)
         self.setFocus()
 
+    async def days_with_messages(self, first: date, last: date) -> frozenset[date]:
+        """Which of the local days from ``first`` to ``last`` have any."""
+        return await self.navigation.days_with_messages(first, last)
+
     def _go_to_late(self) -> None:
         position = self.read_tracker.state.first_late()
         if position is not None:

@@ -8108,6 +8108,10 @@
         <translation>filter</translation>
     </message>
     <message>
+        <source>find the days with messages</source>
+        <translation>trouver les jours qui ont des messages</translation>
+    </message>
+    <message>
         <source>former</source>
         <translation>ancien membre</translation>
     </message>
@@ -9562,6 +9566,14 @@
     <message>
         <source>{date}, {time}</source>
         <translation>{date}, {time}</translation>
+    </message>
+    <message>
+        <source>{date}: no messages. The next ones after it are shown.</source>
+        <translation>{date}&#xa0;: aucun message. Les premiers qui suivent sont affichés.</translation>
+    </message>
+    <message>
+        <source>{date}: there are messages.</source>
+        <translation>{date}&#xa0;: il y a des messages.</translation>
     </message>
     <message>
         <source>{done}</source>

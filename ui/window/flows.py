@@ -5,7 +5,6 @@ one sheet is open at a time; asking for another while one is open does nothing.
 """
 
 from collections.abc import Callable
-from datetime import date
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -32,11 +31,14 @@ from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
+from ui.timeline.view import TimelineView
 from ui.translate import tr
 from ui.window.one_sheet import Flow, OneSheet
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from ui.dialogs.stores import StoresList
 
 
@@ -163,16 +165,20 @@ class Flows(QObject):
 
     # --- links -----------------------------------------------------------------------------
 
-    def go_to_date(self, day: date, go: Callable[[date], None]) -> None:
-        """``day`` is being read now; ``go`` leads to the one that is chosen."""
-
+    def go_to_date(self, timeline: TimelineView) -> None:
         async def flow() -> None:
-            sheet = GoToDate(day, self._now().date(), self._window)
+            sheet = GoToDate(
+                timeline.day_in_view(),
+                self._now().date(),
+                timeline.days_with_messages,
+                self._tasks,
+                self._window,
+            )
             chosen: list[date] = []
             sheet.accepted.connect(lambda: chosen.append(sheet.day))
             await self._ask(sheet)
             for each in chosen:
-                go(each)
+                timeline.go_to_day(each)
 
         self._start(tr("go to a date"), flow)
 

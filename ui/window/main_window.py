@@ -308,9 +308,7 @@ class MainWindow(QMainWindow):
     def _connect_header(self) -> None:
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self.commands.back)
-        header.date_requested.connect(
-            lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
-        )
+        header.date_requested.connect(lambda: self.flows.go_to_date(pane.timeline))
         for wish, flow in (
             (header.invite_requested, self.flows.invite),
             (header.leave_requested, self.flows.leave),
