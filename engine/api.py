@@ -309,7 +309,10 @@ class Timeline(Protocol):
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         """Mark all rows up to and including ``up_to`` as read.  The mark never moves backwards."""
 
-    async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
+    async def save_draft(
+        self, conversation_id: ConversationId, text: str, *, mentions: Sequence[Mention] = ()
+    ) -> None:
+        """Keep what was written and not sent, with the people whom it mentions."""
 
 
 class Files(Protocol):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from engine.core.contacts import ContactState
+from engine.core.content import Mention
 from engine.core.errors import StorageError
 from engine.core.ids import (
     ChannelId,
@@ -332,6 +333,7 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     failed: int
     created_ms: UnixMs
     draft: str
+    draft_mentions: tuple[Mention, ...] = ()
     contact: ContactView | None = None
     open_channel: OpenChannelView | None = None
     mentions: int = 0

@@ -26,6 +26,10 @@ def utf16(text: str) -> bytes:
     return text.encode("utf-16-le", "surrogatepass")
 
 
+def utf16_length(text: str) -> int:
+    return len(utf16(text)) // 2
+
+
 def utf16_slice(text: str, start: int, end: int) -> str:
     """``text`` between two UTF-16 indexes, as Qt counts."""
     return _cut(utf16(text), start, end)

@@ -22,6 +22,7 @@ from engine.answers import (
     VersionView,
 )
 from engine.core.content import Attachment, Edit, Mention, Reaction, Retraction, Text
+from engine.core.drafts import kept_draft
 from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
@@ -234,8 +235,10 @@ class Timeline:
             view = message_view(row, runner.members, self._own_id, runner.record)
             self._publish(MessageChanged(message=view))
 
-    async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
-        await self._runner(conversation_id).save_draft(text)
+    async def save_draft(
+        self, conversation_id: ConversationId, text: str, *, mentions: Sequence[Mention] = ()
+    ) -> None:
+        await self._runner(conversation_id).save_draft(kept_draft(text, mentions))
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         await self._runner(conversation_id).mark_read(up_to)

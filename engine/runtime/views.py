@@ -14,6 +14,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.answers import HolderView, ReactorView, TimelinePage, VersionView
+from engine.core.drafts import draft_mentions, draft_text
 from engine.core.ids import (
     DeliveryState,
     HolderSource,
@@ -465,7 +466,8 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
         waiting_to_send=summary.waiting_to_send,
         failed=summary.failed,
         created_ms=record.created_ms,
-        draft=record.draft,
+        draft=draft_text(record.draft),
+        draft_mentions=draft_mentions(record.draft),
         contact=contact,
         mentions=summary.mentions,
         first_mention=summary.first_mention,

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.core.content import Mention
 from engine.core.errors import ConfigError, InviteError, LocalProtocolError
-from engine.core.ids import ConversationId, DeliveryState, UnixMs
+from engine.core.ids import ConversationId, DeliveryState, ParticipantId, UnixMs
 from engine.core.ports import SaveMuted
 from engine.events import (
     ConversationAdded,
@@ -98,6 +99,10 @@ async def test_drafts_and_mute_are_kept_and_a_muted_group_does_not_notify(
     await bob.engine.set_muted(group, muted=True)
     (view,) = await bob.engine.conversations()
     assert (view.draft, view.muted) == ("half a thou", True)
+    meant = Mention(participant_id=ParticipantId("alice"), start=0, length=6)
+    await bob.engine.timeline.save_draft(group, "@Alice half", mentions=[meant])
+    (view,) = await bob.engine.conversations()
+    assert (view.draft, view.draft_mentions) == ("@Alice half", (meant,))
     await alice.engine.timeline.send_text(group, "psst")
     shown = await bob.until(shows("psst"))
     assert isinstance(shown, MessageAdded)

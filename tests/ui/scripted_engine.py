@@ -398,10 +398,13 @@ class ScriptedEngine(
         first = unread[0] if unread else None
         self.change(conversation_id, unread=len(unread), first_unread=first)
 
-    async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
+    async def save_draft(
+        self, conversation_id: ConversationId, text: str, *, mentions: Sequence[Mention] = ()
+    ) -> None:
         self._enter("save_draft", text)
         if conversation_id in self.views:
-            self.views[conversation_id] = replace(self.views[conversation_id], draft=text)
+            kept = {"draft": text, "draft_mentions": tuple(mentions)}
+            self.views[conversation_id] = replace(self.views[conversation_id], **kept)
 
     # --- ChatEngine: messages ---------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtGui import QTextCursor
 
 from engine.api import Mention
-from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import (
     AnnotationKind,
     AnnotationView,
@@ -13,6 +14,7 @@ from engine.events import (
     MessageView,
     ReactionReceived,
 )
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.driving import NOW, Key, Stage, group_stage, play, stage, until
 from tests.ui.heard_notifications import listen_to
 from tests.ui.on_messages import (
@@ -113,6 +115,78 @@ def test_two_of_one_name_are_told_apart_by_their_fingerprints() -> None:
     play(scenario)
 
 
+def two_mayas(engine: ScriptedEngine, group: ConversationId) -> tuple[ParticipantId, ParticipantId]:
+    maya = replace(member("Maya"), fingerprint="01234 56789 01234 56789 01234 56789")
+    other = replace(
+        maya,
+        participant_id=ParticipantId("maya-too"),
+        fingerprint="98765 43210 98765 43210 98765 43210",
+    )
+    engine.change(group, members=(member("Ines", is_self=True), maya, other, member("Ari")))
+    return maya.participant_id, other.participant_id
+
+
+def mention_both(it: Stage) -> None:
+    """The second one first."""
+    it.window.pane.composer.box.setFocus()
+    it.write("@may")
+    it.press(Key.Key_Down)
+    it.press(Key.Key_Tab)
+    it.write("and @may")
+    it.press(Key.Key_Tab)
+
+
+def test_each_of_two_equal_names_means_who_was_chosen_there() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            elsewhere = engine.add_group("Walks", ("Ari",))
+            maya, other = two_mayas(engine, group)
+            composer, sent = it.window.pane.composer, "@Maya and @Maya "
+            chosen = (
+                Mention(participant_id=other, start=0, length=5),
+                Mention(participant_id=maya, start=10, length=5),
+            )
+            mention_both(it)
+            assert composer.text() == sent
+            await it.send("come")
+            mention_both(it)
+            it.window.open_conversation(elsewhere)
+            it.window.open_conversation(group)
+            await it.send("come")
+            mention_both(it)
+            it.window.pane.writing.edit(own_held(engine, group, "high water"))
+            it.press(Key.Key_Escape)
+            assert composer.text() == sent
+            await it.send("come")
+            assert engine.called("mentions") == [chosen] * 3
+
+    play(scenario)
+
+
+def test_equal_names_keep_their_people_when_the_message_is_edited() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            maya, other = two_mayas(engine, group)
+            row = own_held(engine, group, "@Maya and @Maya")
+            spans = tuple(
+                TextSpan(kind=SpanKind.MENTION, start=start, length=5, target=who)
+                for start, who in ((0, other), (10, maya))
+            )
+            it.window.pane.writing.edit(replace(row, spans=spans))
+            composer = it.window.pane.composer
+            composer.box.moveCursor(QTextCursor.MoveOperation.Start)
+            it.write("hey ")
+            composer.submit()
+            await until(lambda: bool(engine.called("edit")))
+            meant = (
+                Mention(participant_id=other, start=4, length=5),
+                Mention(participant_id=maya, start=14, length=5),
+            )
+            assert engine.called("edit") == [(row.message_id, "hey @Maya and @Maya", meant)]
+
+    play(scenario)
+
+
 def test_who_is_mentioned_in_a_draft_is_known_when_one_comes_back_to_it() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
@@ -124,6 +198,42 @@ def test_who_is_mentioned_in_a_draft_is_known_when_one_comes_back_to_it() -> Non
             await it.send("come")
             maya = member("Maya").participant_id
             assert engine.called("mentions") == [(Mention(participant_id=maya, start=0, length=5),)]
+
+    play(scenario)
+
+
+def test_who_is_mentioned_in_a_draft_is_known_after_a_restart() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group) as it:
+            complete_maya(it)
+            it.write("and @Ari by word ")
+        async with stage(engine, opening=group) as it:
+            assert it.window.pane.composer.text() == "@Maya and @Ari by word "
+            await it.send("come")
+            maya = member("Maya").participant_id
+            assert engine.called("mentions") == [(Mention(participant_id=maya, start=0, length=5),)]
+
+    play(scenario)
+
+
+def test_a_kept_mention_of_somebody_who_left_or_of_no_place_is_a_word() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        maya = member("Maya").participant_id
+        kept = (
+            Mention(participant_id=ParticipantId("gone"), start=0, length=5),
+            Mention(participant_id=maya, start=60, length=5),
+            Mention(participant_id=maya, start=6, length=50),
+            Mention(participant_id=maya, start=1, length=4),
+        )
+        text = "@Jo_y and @Maya"
+        engine.views[group] = replace(engine.views[group], draft=text, draft_mentions=kept)
+        async with stage(engine, opening=group) as it:
+            await it.send(" come")
+            assert engine.called("mentions") == [()]
 
     play(scenario)
 

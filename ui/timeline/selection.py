@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.core.ids import MessageId
 from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
-from ui.marked_text import copied_text, utf16
+from ui.marked_text import copied_text, utf16_length
 from ui.timeline.row_words import body_words, copied_time
 from ui.timeline.rows import is_system
 
@@ -22,7 +22,7 @@ class Caret(Struct, frozen=True):
 
 
 def text_length(message: MessageView) -> int:
-    return len(utf16(body_words(message))) // 2
+    return utf16_length(body_words(message))
 
 
 class Selection:

@@ -155,6 +155,8 @@ def _has_files(source: QMimeData) -> bool:
 
 
 class Composer(Area):
+    submitting = Signal()
+    """The text is still in the box, and is about to be taken out."""
     submitted = Signal(str)
     draft_changed = Signal(str)
     typing_changed = Signal(bool)
@@ -244,11 +246,11 @@ class Composer(Area):
         self.box.setAccessibleName(tr("Message, not available: {reason}").format(reason=reason))
         self._judge()
 
-    def open(self, name: str, draft: str) -> None:
-        """Take up another conversation with the draft that was left there."""
+    def open(self, name: str) -> None:
+        """Take up another conversation, with nothing written yet."""
         self._draft_timer.stop()
         self.address(name)
-        self.set_text(draft)
+        self.set_text("")
 
     def address(self, name: str) -> None:
         """Whom it goes to; what is written stays, and so does what is said about it."""
@@ -335,6 +337,7 @@ class Composer(Area):
         self._draft_timer.stop()
         was_typing = self._typing_timer.isActive()
         self._typing_timer.stop()
+        self.submitting.emit()
         self.set_text("")
         self.submitted.emit(_EMPTY_LINES.sub("", text))
         if was_typing:  # Told after the text, which says as much: then nothing is sent for it.

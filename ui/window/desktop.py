@@ -263,11 +263,11 @@ class Desktop(QObject):
             )
             return
 
-        outbox, draft = self._parts.outbox, view.draft
+        outbox, draft = self._parts.outbox, self._parts.outbox.draft(view)
 
         def keep() -> None:
             """It stands before what was being written there."""
-            outbox.save_draft(conversation_id, outbox.draft(conversation_id, draft))
+            outbox.save_draft(conversation_id, draft)
             outbox.returned.emit(conversation_id, Unsent(text=text))
 
         if self._window.lock.is_locked:

@@ -85,7 +85,7 @@ class EventRouter(QObject):
 
     def _put(self, event: ConversationAdded | ConversationChanged) -> None:
         view = event.conversation
-        draft = self._shown.outbox.draft(view.conversation_id, view.draft)
+        draft = self._shown.outbox.draft(view).text
         current = view if draft == view.draft else replace(view, draft=draft)
         self._shown.model.put(current)
         self._shown.pane.refresh(current)

@@ -7,16 +7,36 @@ cleared once the message is durable, so that nothing is lost if the program ends
 
 import asyncio
 from collections import Counter
+from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.api import ChatEngine, Mention
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId
+from engine.events import ConversationView
 from ui.attachments import Prepared, forget_copy
+from ui.marked_text import utf16_length
 from ui.tasks import Tasks
 from ui.translate import tr
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """What was written and not sent, with the people whom it mentions."""
+
+    text: str = ""
+    mentions: tuple[Mention, ...] = ()
+
+    def before(self, other: Self) -> Self:
+        """Both, each on lines of its own."""
+        if not other.text:
+            return self
+        shift = utf16_length(self.text) + 1
+        moved = (replace(each, start=each.start + shift) for each in other.mentions)
+        text = f"{self.text}\n{other.text}"
+        return replace(self, text=text, mentions=(*self.mentions, *moved))
 
 
 class Unsent(Struct, frozen=True, kw_only=True):
@@ -36,12 +56,17 @@ class UnsentTexts(QObject):
         self._engine = engine
         self._tasks = tasks
         self._in_order = asyncio.Lock()
-        self._drafts: dict[ConversationId, str] = {}
+        self._drafts: dict[ConversationId, Draft] = {}
         self._sending: Counter[ConversationId] = Counter()
 
-    def draft(self, conversation_id: ConversationId, stored: str) -> str:
+    def draft(self, conversation: ConversationView) -> Draft:
         """What was last written here, or else what the engine keeps."""
-        return self._drafts.get(conversation_id, stored)
+        kept = Draft(text=conversation.draft, mentions=conversation.draft_mentions)
+        return self._drafts.get(conversation.conversation_id, kept)
+
+    def last_draft(self, conversation_id: ConversationId) -> Draft:
+        """Likewise, of a conversation that something was sent in."""
+        return self._drafts.get(conversation_id, Draft())
 
     def is_sending(self, conversation_id: ConversationId) -> bool:
         """Something is on its way there, and may have no row yet."""
@@ -51,7 +76,7 @@ class UnsentTexts(QObject):
         self._drafts.pop(conversation_id, None)
 
     def send(self, conversation_id: ConversationId, unsent: Unsent) -> None:
-        self._drafts[conversation_id] = ""
+        self._drafts[conversation_id] = Draft()
         self._sending[conversation_id] += 1
 
         async def work() -> None:
@@ -71,8 +96,11 @@ class UnsentTexts(QObject):
             self.returned.emit(conversation_id, unsent)
             raise
         # What was typed meanwhile is the draft now; usually nothing.
-        draft = self._drafts.get(conversation_id, "")
-        await self._engine.timeline.save_draft(conversation_id, draft)
+        await self._keep(conversation_id, self.last_draft(conversation_id))
+
+    async def _keep(self, conversation_id: ConversationId, draft: Draft) -> None:
+        timeline = self._engine.timeline
+        await timeline.save_draft(conversation_id, draft.text, mentions=draft.mentions)
 
     async def _hand_over(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         timeline, file = self._engine.timeline, unsent.file
@@ -108,14 +136,14 @@ class UnsentTexts(QObject):
             height=file.height,
         )
 
-    def save_draft(self, conversation_id: ConversationId, text: str) -> None:
-        if self._drafts.get(conversation_id) == text:
+    def save_draft(self, conversation_id: ConversationId, draft: Draft) -> None:
+        if self._drafts.get(conversation_id) == draft:
             return
-        self._drafts[conversation_id] = text
+        self._drafts[conversation_id] = draft
 
         async def work() -> None:
             async with self._in_order:
-                await self._engine.timeline.save_draft(conversation_id, text)
+                await self._keep(conversation_id, draft)
 
-        self.draft_saved.emit(conversation_id, text)
+        self.draft_saved.emit(conversation_id, draft.text)
         self._tasks.spawn(work, purpose=tr("save the draft"))

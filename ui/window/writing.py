@@ -23,8 +23,8 @@ from ui.translate import tr
 from ui.window.attaching import Attaching, Pile
 from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
-from ui.window.mentioning import Mentioning
-from ui.window.unsent import Unsent, UnsentTexts
+from ui.window.mentioning import Mentioning, draft_of
+from ui.window.unsent import Draft, Unsent, UnsentTexts
 
 MAX_WAITING: Final = 16
 """Conversations with an answer, an edit or files that wait; of more the oldest are dropped."""
@@ -41,7 +41,7 @@ class _Waiting(Struct, frozen=True, kw_only=True):
 
     answered: MessageView | None = None
     edited: MessageView | None = None
-    new_text: str = ""
+    new: Draft = Draft()
     """What that one was to say."""
     files: Pile = field(default_factory=Pile)
 
@@ -84,7 +84,7 @@ class Writing(QObject):
         self._mode = Mode.NEW
         self._about: MessageView | None = None
         """The message that is answered or edited."""
-        self._put_aside = ""
+        self._put_aside = Draft()
         """What stood in the composer when editing began."""
         self._files_aside = Pile()
         """What was attached then."""
@@ -104,16 +104,17 @@ class Writing(QObject):
     def open(self, conversation: ConversationView) -> None:
         self._conversation = conversation
         self._start_new()
+        self._mentioning.forget()
         self._mentioning.offer(conversation)
-        draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
-        self._composer.open(conversation.name, draft)
+        self._composer.open(conversation.name)
+        self._mentioning.write(self._outbox.draft(conversation))
         waiting = self._waiting.pop(conversation.conversation_id, _Waiting())
         if waiting.answered is not None:
             self._answer(waiting.answered)
         self._attaching.bring_back(waiting.files)
         if waiting.edited is not None:
             self.edit(waiting.edited)
-            self._composer.set_text(waiting.new_text)
+            self._mentioning.write(waiting.new)
 
     def refresh(self, conversation: ConversationView) -> None:
         """Members changed."""
@@ -124,11 +125,11 @@ class Writing(QObject):
         """Keep what was written."""
         if self._conversation is None:
             return
-        waiting, text, about = _Waiting(), self._composer.text(), self._about
+        waiting, about, written = _Waiting(), self._about, self._mentioning.written()
         if self._mode is Mode.REPLY:
             waiting = _Waiting(answered=about)
-        elif about is not None and text != about.text:
-            waiting = _Waiting(edited=about, new_text=text)
+        elif about is not None and written.text != about.text:
+            waiting = _Waiting(edited=about, new=written)
         self.cancel()
         self._keep(self._conversation.conversation_id, waiting)
         self._composer.flush_draft()
@@ -155,7 +156,7 @@ class Writing(QObject):
         self._attaching.put_aside().drop()
 
     def _start_new(self) -> None:
-        self._mode, self._about, self._put_aside = Mode.NEW, None, ""
+        self._mode, self._about, self._put_aside = Mode.NEW, None, Draft()
         self._bar.hide()
         files, self._files_aside = self._files_aside, Pile()
         self._attaching.bring_back(files)
@@ -176,10 +177,9 @@ class Writing(QObject):
         self._files_aside = self._attaching.put_aside()
         self._composer.flush_draft()
         self._mode, self._about = Mode.EDIT, message
-        self._put_aside = self._composer.text()
+        self._put_aside = self._mentioning.written()
         self._bar.show_edit(message)
-        self._composer.set_text(message.text)
-        self._mentioning.remember(message)
+        self._mentioning.write(draft_of(message))
         self._composer.box.setFocus()
 
     def _edit_last(self) -> None:
@@ -192,7 +192,7 @@ class Writing(QObject):
     def cancel(self) -> None:
         """Write a new message again; what stood in the composer before an edit comes back."""
         if self._mode is Mode.EDIT:
-            self._composer.set_text(self._put_aside)
+            self._mentioning.write(self._put_aside)
         self._start_new()
 
     def changed(self, message: MessageView) -> None:
@@ -218,7 +218,7 @@ class Writing(QObject):
             return
         mentions = self._mentioning.in_text(text)
         if mode is Mode.EDIT and about is not None:
-            self._composer.set_text(self._put_aside)
+            self._mentioning.write(self._put_aside)
             self._start_new()
             if text != about.text:
                 self._send_edit(open_id, about, text, mentions)
@@ -250,24 +250,22 @@ class Writing(QObject):
 
         self._tasks.spawn(work, purpose=tr("edit the message"))
 
-    def _save_draft(self, text: str) -> None:
+    def _save_draft(self, _text: str) -> None:
         """While a message is edited, the draft is what was put aside."""
         if (open_id := self._open_id()) is not None and self._mode is not Mode.EDIT:
-            self._outbox.save_draft(open_id, text)
+            self._outbox.save_draft(open_id, self._mentioning.written())
 
     def _take_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         """What could not be sent stands in the composer again, before what came after."""
-        text = unsent.text
+        back = Draft(text=unsent.text, mentions=unsent.mentions)
         if unsent.file is not None:
             self._take_file_back(conversation_id, unsent.file)
         if conversation_id == self._open_id() and self._mode is not Mode.EDIT:
-            typed = self._composer.text()
-            whole = f"{text}\n{typed}" if typed else text
-            self._composer.set_text(whole)
+            whole = back.before(self._mentioning.written())
+            self._mentioning.write(whole)
             self._outbox.save_draft(conversation_id, whole)
             return
-        later = self._outbox.draft(conversation_id, "")
-        whole = f"{text}\n{later}" if later else text
+        whole = back.before(self._outbox.last_draft(conversation_id))
         self._outbox.save_draft(conversation_id, whole)
         if conversation_id == self._open_id():
             self._put_aside = whole
