@@ -20,7 +20,8 @@ from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.message_info import MessageInfoSheet
 from ui.emoji.picker import EmojiPicker
-from ui.timeline.abilities import QUICK_REACTIONS
+from ui.timeline.abilities import QUICK_REACTIONS, abilities_of
+from ui.timeline.hover_bar import HoverBar
 from ui.timeline.reaction_row import ReactionButton
 from ui.timeline.rows import message_key
 from ui.timeline.view import TimelineView
@@ -131,6 +132,29 @@ def test_the_bar_that_was_hidden_comes_back_under_a_mouse_that_moves_on() -> Non
 
             await once_hovered(timeline, row.message_id, hide)
             assert back == [True]
+
+    play(scenario)
+
+
+class LeftAsItHides(HoverBar):
+    """The mouse leaves what is below while it goes, as Qt tells where windows come and go."""
+
+    def hide(self) -> None:
+        self.left.emit()
+        super().hide()
+
+
+def test_the_bar_hides_once_though_the_mouse_leaves_meanwhile() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            bar = LeftAsItHides(it.window)
+            bar.left.connect(bar.hide_now)
+            can = abilities_of(row, can_write=True)
+            bar.show_for(row, can, QRectF(40, 40, 90, 30), QRectF(0, 0, 400, 300), on_it=False)
+            assert (bar.isVisible(), bar.message) == (True, row)
+            bar.hide_now()
+            assert (bar.isVisible(), bar.message) == (False, None)
 
     play(scenario)
 

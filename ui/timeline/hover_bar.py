@@ -110,8 +110,10 @@ class HoverBar(QWidget):
             del shown[0]
 
     def hide_now(self) -> None:
-        self.message = self._shown_for = None
-        self.hide()
+        """Once: as it goes, the mouse may leave what is below, too, and that hides it again."""
+        if self._shown_for is not None:
+            self.message = self._shown_for = None
+            self.hide()
 
     def react_place(self) -> QPoint:
         """Below the button that asks for a reaction, on the screen."""
