@@ -17,7 +17,7 @@ from engine.core.ids import ConversationId, DeliveryState
 from engine.core.problems import FileFault, FileProblem
 from engine.events import DeliveryView, MessageKind, MessageView
 from engine.file_views import FetchView, FileProgressed, FileState, FileView
-from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
+from tests.ui.driving import Key, Stage, group_stage, move_mouse, pair_stage, play, stage, until
 from tests.ui.on_messages import (
     ask_by_menu,
     bubble,
@@ -347,6 +347,53 @@ def test_what_may_run_is_opened_only_once_it_was_said() -> None:
             press(it, row, RowButton.FILE_OPEN)
             (await sheet_of(it.window, Confirm)).confirm.click()
             await until(lambda: it.opened_urls == [f"file:///opened/{row.message_id}"])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("pauses", [False, True])
+def test_a_button_that_came_under_the_mouse_by_itself_is_not_pressed_unawares(
+    pauses: bool,
+) -> None:
+    """A file has come just as one pauses it; what one's own press put there can be pressed."""
+    after = replace(RUNNING, state=FileState.PAUSED) if pauses else COMPLETE
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, RUNNING)
+            await until(lambda: in_view(it, row))
+            timeline, (box, y) = it.window.pane.timeline, bubble(it, row)
+            pause = next(rect for each, rect in box.buttons if each is RowButton.FILE_PAUSE)
+            point = pause.center()
+            for beside in (1, 0):  # A mouse that was there already would not move.
+                await move_mouse(timeline.viewport(), point + QPointF(beside, y))
+            hover = timeline.scene.hover
+            assert hover is not None
+            assert hover.button is RowButton.FILE_PAUSE
+            if pauses:
+                click(it, point, y)
+            engine.alter(replace(row, file=after))
+
+            def is_pressed_as_it_comes() -> bool:
+                comes = RowButton.FILE_PAUSE not in shown_buttons(it, row)
+                if comes:
+                    click(it, point, y)
+                return comes
+
+            await until(is_pressed_as_it_comes)
+            if pauses:
+                asked = [("pause", row.message_id), ("fetch", row.message_id)]
+                await until(lambda: engine.blobs.asked == asked)
+                return
+            opened = [f"file:///opened/{row.message_id}"]
+
+            def is_opened() -> bool:
+                click(it, point, y)
+                return bool(it.opened_urls)
+
+            assert it.opened_urls == []
+            await until(is_opened)
+            assert set(it.opened_urls) == set(opened)
 
     play(scenario)
 

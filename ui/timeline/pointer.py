@@ -11,7 +11,9 @@ from PySide6.QtCore import QElapsedTimer, QPointF, Qt, QTimer
 from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import TimelineCanvas
+from ui.timeline.rows import RowKey
 from ui.timeline.scene import Hit, Scene
 from ui.timeline.selection import Caret, text_length
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from ui.timeline.code_block import CodeBlock
 
 _SELECT_SCROLL_MS = 30
+_UNAWARES_MS = 700
+"""So soon after another button came under a mouse at rest, a press is meant for what was there."""
 _FASTEST_SCROLL = 80.0
 """Pixels at a time while selecting beyond an edge."""
 
@@ -45,9 +49,14 @@ class Pointer:
         self._dragged_code: CodeBlock | None = None
         self._selecting = False
         self._since_double = QElapsedTimer()
+        self._since_exchange = QElapsedTimer()
+        """Since what lies under the mouse became another button by itself."""
+        self._has_pressed = False
+        """Where the mouse is: what changes there then does so by that."""
         self._scroll_timer = QTimer(viewport)
         self._scroll_timer.timeout.connect(self._scroll_while_selecting)
         canvas.scrolled.connect(self._hover_again)
+        canvas.rows_placed.connect(self._see_exchange)
 
     def reset(self) -> None:
         self._pressed_at = self._pressed_hit = self._dragged_code = None
@@ -61,7 +70,7 @@ class Pointer:
         triple = self._since_double.isValid() and self._since_double.elapsed() < interval
         self._since_double.invalidate()
         self._pressed_at = self._point = event.position()
-        self._pressed_hit = self._scene.hit(event.position())
+        self._pressed_hit = None if self._is_unawares() else self._scene.hit(event.position())
         self._selecting = False
         self._dragged_code = self._scene.code_at(event.position(), over_bar=True)
         caret = self._scene.caret(event.position())
@@ -77,6 +86,7 @@ class Pointer:
     def move(self, event: QMouseEvent) -> None:
         before, self._point = self._point, event.position()
         if not event.buttons() & Qt.MouseButton.LeftButton or self._pressed_at is None:
+            self._has_pressed = False
             self._hover(self._point)
         elif self._dragged_code is not None:
             self._dragged_code.drag_by(self._point.x() - before.x())
@@ -93,6 +103,7 @@ class Pointer:
         """What was clicked, if it was a click."""
         hit, selected = self._pressed_hit, self._selecting or self._dragged_code is not None
         self.reset()
+        self._has_pressed = hit is not None
         if selected or hit is None or self._scene.hit(event.position()) != hit:
             return None
         return hit
@@ -134,6 +145,20 @@ class Pointer:
         if self._viewport.underMouse() and not self._selecting:
             self._hover(self._viewport.mapFromGlobal(QCursor.pos()).toPointF())
 
+    def _see_exchange(self) -> None:
+        """A file has come, and where one could pause it one opens it; or rows have moved."""
+        before = self._scene.hover
+        if before is None or self._pressed_hit is not None or self._has_pressed:
+            return
+        now = self._scene.hit(self._point)
+        if now is not None and now.button is not None and _place(now) != _place(before):
+            self._since_exchange.start()
+            self._set_hover(now)
+
+    def _is_unawares(self) -> bool:
+        since = self._since_exchange
+        return since.isValid() and since.elapsed() < _UNAWARES_MS
+
     def _show_cursor(self) -> None:
         self._viewport.setCursor(_cursor_over(self._scene.hover))
 
@@ -166,6 +191,10 @@ class Pointer:
         if message is not None:
             self._scene.selection.begin(Caret(caret.message_id, 0))
             self._scene.selection.extend(Caret(caret.message_id, text_length(message)))
+
+
+def _place(hit: Hit) -> tuple[RowKey, RowButton | None]:
+    return hit.key, hit.button
 
 
 def _is_button(hit: Hit) -> bool:

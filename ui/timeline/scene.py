@@ -223,10 +223,15 @@ class Scene:
         self._boxes.clear()
 
     def unfold(self, message_id: MessageId) -> None:
+        """The whole of it from now on; its beginning stays where it is."""
+        key = message_key(message_id)
         self._unfolded[message_id] = None
         while len(self._unfolded) > _MAX_UNFOLDED:
             self._unfolded.popitem(last=False)
-        self._boxes.pop(message_key(message_id), None)
+        self._boxes.pop(key, None)
+        place = next((one.y for one in self.placed if row_key(one.row) == key), None)
+        if place is not None:
+            self.layout.anchor_at(message_id, place)
 
     def box(self, row: Row) -> Box:
         """Only bubbles are kept; the others are cheap and their words follow the clock."""

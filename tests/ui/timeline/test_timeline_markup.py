@@ -352,11 +352,27 @@ def test_of_endless_code_only_what_is_in_view_is_laid_out() -> None:
         in_view = view.viewport().height() / code.shape.line_height + 2
         assert len(view.scene.bodies.code_lines) <= folded + in_view
         for _ in range(50):
-            view.canvas.scroll_by(400)
+            view.canvas.scroll_by(-400)
             view.viewport().repaint()
-        assert len(view.scene.bodies.code_lines) <= 1_000
+        assert folded + in_view < len(view.scene.bodies.code_lines) <= 1_000
 
     with_rows(scenario, [ENDLESS])
+
+
+def test_what_is_unfolded_begins_where_it_began() -> None:
+    """Not at its end, though the newest message was in view."""
+
+    async def scenario(view: TimelineView) -> None:
+        assert view.scene.layout.sticks
+        _, folded_at = bubble(view, ENDLESS)
+        view.scene.unfold(ENDLESS.message_id)
+        view.canvas.refresh()
+        view.viewport().repaint()
+        box, at_y = bubble(view, ENDLESS)
+        assert at_y == folded_at
+        assert box.height > 10 * view.viewport().height()
+
+    with_rows(scenario, [message(30, "Luc", "Look:"), ENDLESS])
 
 
 def test_folded_code_is_copied_to_its_end() -> None:
