@@ -157,9 +157,13 @@ def _beyond_bounds(path: Path, size: int, most: int) -> Prepared:
     plain = b"" if is_turned(data) else _plain(data)
     if not plain:
         return replace(_as_it_is(path, data, size, _ANY_TYPE), keeps_details=True)
-    return _apart_if_large(
-        Prepared(name=path.name, media_type=_ANY_TYPE, size=len(plain), data=plain)
-    )
+    return _undecoded(path, plain)
+
+
+def _undecoded(path: Path, plain: bytes) -> Prepared:
+    """A picture without its metadata, as a file like any other."""
+    whole = Prepared(name=path.name, media_type=_ANY_TYPE, size=len(plain), data=plain)
+    return _apart_if_large(whole)
 
 
 def _webp(path: Path, data: bytes) -> Prepared:
@@ -169,8 +173,7 @@ def _webp(path: Path, data: bytes) -> Prepared:
         plain = without_metadata(data)
     except MalformedPictureError as error:
         raise PictureError(tr("The picture is damaged.")) from error
-    whole = Prepared(name=path.name, media_type=_ANY_TYPE, size=len(plain), data=plain)
-    return _apart_if_large(whole)
+    return _undecoded(path, plain)
 
 
 def _apart_if_large(file: Prepared) -> Prepared:
