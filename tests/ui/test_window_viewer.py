@@ -57,6 +57,19 @@ def picture(width: int, height: int) -> QImage:
     return image
 
 
+def test_a_closed_viewer_keeps_no_picture() -> None:
+    """Whoever still knows the viewer, as the garbage collector does for minutes."""
+
+    async def scenario() -> None:
+        async with looking(40) as (_, viewer, _):
+            canvas = viewer.canvas
+            assert not canvas.shown().isEmpty()
+            viewer.reject()
+            assert canvas.shown().isEmpty(), "there is a picture to be painted"
+
+    play(scenario)
+
+
 def test_to_a_screen_reader_it_is_a_picture_with_its_sender() -> None:
     async def scenario() -> None:
         async with looking(40, 60) as (it, viewer, rows):

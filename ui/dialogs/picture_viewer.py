@@ -84,6 +84,11 @@ class PictureCanvas(QWidget):
             self._movie.deleteLater()
         self._movie = self._bytes = None
 
+    def let_go(self) -> None:
+        """Of the picture: 50 MB of a camera's, which else wait for the garbage collector."""
+        self.stop()
+        self._image = QImage()
+
     def _next_frame(self) -> None:
         if self._movie is not None:
             self._image = self._movie.currentImage()
@@ -294,7 +299,7 @@ class PictureViewer(OverlayDialog):
             self.stepped.emit(step)
 
     def done(self, result: int) -> None:
-        self.canvas.stop()
+        self.canvas.let_go()
         super().done(result)
 
 
