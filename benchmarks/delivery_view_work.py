@@ -37,6 +37,7 @@ from engine.live_views import (
     Traffic,
     TrafficKind,
 )
+from ui.delivery.contents import Contents
 from ui.delivery.figures import charts_of
 from ui.delivery.loaded import MOST_LOADED
 from ui.delivery.page import DeliveryPane
@@ -45,7 +46,7 @@ from ui.inspector.panel import InspectorPanel
 from ui.network.sheet import NetworkSheet
 from ui.own_frame import ms_to_own_frame
 from ui.theme import ThemeMode, set_theme
-from ui.window.live_flows import COLUMNS, SPAN_MS, Contents
+from ui.window.live_flows import COLUMNS, SPAN_MS
 
 GROUP = ConversationId("benchmark")
 MEMBERS = 12

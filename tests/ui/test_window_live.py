@@ -14,7 +14,7 @@ from tests.ui.driving import play as played
 from tests.ui.scripted_inspection import SENT_MS
 from tests.ui.seeing import seen_words
 from tests.ui.test_window_delivery import looking, opened
-from ui.window.live_flows import Contents
+from ui.delivery.contents import Contents
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

@@ -11,14 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import ChatEngine
 from engine.core.errors import CommandError
 from engine.events import ConversationChanged
 from ui.bridge import EngineBridge
 from ui.delivery.loaded import LoadedMessages
-from ui.delivery.page import DeliveryPane
 from ui.own_frame import own_frame
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -28,11 +27,12 @@ from ui.window.refresh import Refresh
 
 if TYPE_CHECKING:
     from engine.core.ids import ConversationId
+    from ui.delivery.page import DeliveryPane
 
 
 class DeliveryFlows(QObject):
-    page_made = Signal(DeliveryPane)
-    """A view was opened: its cards may be filled.  It is deleted when it is closed."""
+    page_made = Signal(QWidget)
+    """A ``DeliveryPane``, whose cards may be filled.  It is deleted when the view is closed."""
     shown = Signal()
     """What was read last is on the page."""
     inspect_requested = Signal(str)
@@ -95,18 +95,23 @@ class DeliveryFlows(QObject):
                 self._pane.show_instead(None)
             return
         self._of = conversation.conversation_id
-        if self.page is None:
-            self.page = DeliveryPane(self._now)
-            self._is_paused = False
-            self.page.message_chosen.connect(self.inspect_requested)
-            self.page.older_wanted.connect(self._read_older)
-            self.page.paused.connect(self._pause)
-            self._pane.show_instead(self.page)
-            self.page_made.emit(self.page)
-        self.page.show_conversation(conversation)
+        page = self._make_page() if self.page is None else self.page
+        page.show_conversation(conversation)
         if not self._is_paused:
             self.refresh.watch(self._of)
         self._read()
+
+    def _make_page(self) -> "DeliveryPane":
+        from ui.delivery.page import DeliveryPane  # noqa: PLC0415 - seldom wanted
+
+        page = self.page = DeliveryPane(self._now)
+        self._is_paused = False
+        page.message_chosen.connect(self.inspect_requested)
+        page.older_wanted.connect(self._read_older)
+        page.paused.connect(self._pause)
+        self._pane.show_instead(page)
+        self.page_made.emit(page)
+        return page
 
     def _pause(self, is_paused: bool) -> None:
         self._is_paused = is_paused

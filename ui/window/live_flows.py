@@ -8,7 +8,7 @@ engine stops counting.  What any card exports is written to a file here.
 import asyncio
 import errno
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QStandardPaths, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -17,20 +17,19 @@ from engine.api import ChatEngine
 from engine.core.errors import CommandError, StorageError, StorageFault
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
-from engine.live_views import DeliveryWatch, PairDelivery
-from ui.delivery.figures import charts_of
-from ui.delivery.holders_content import HoldersContent
-from ui.delivery.live_content import LiveContent
-from ui.delivery.loaded import LoadedMessages
-from ui.delivery.page import DeliveryPane
 from ui.delivery.series import LiveHistory
-from ui.delivery.words_content import RecordsContent, RefusalsContent
 from ui.file_choice import chosen_path, usual_folder
 from ui.foreign_text import one_line
 from ui.own_frame import own_frame
 from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
+
+if TYPE_CHECKING:
+    from engine.live_views import DeliveryWatch
+    from ui.delivery.contents import Contents
+    from ui.delivery.loaded import LoadedMessages
+    from ui.delivery.page import DeliveryPane
 
 SAMPLE_MS: Final = 1_000
 SPAN_MS: Final = 20 * 60_000
@@ -61,7 +60,9 @@ class LiveFlows(QObject):
 
     # --- opening and closing ----------------------------------------------------------------------
 
-    def page_made(self, page: DeliveryPane) -> None:
+    def page_made(self, page: "DeliveryPane") -> None:
+        from ui.delivery.contents import Contents  # noqa: PLC0415 - seldom wanted
+
         self.close()
         self.page, self.contents = page, Contents(page)
         self._is_paused = False
@@ -99,7 +100,7 @@ class LiveFlows(QObject):
 
     # --- showing ----------------------------------------------------------------------------------
 
-    def _show_loaded(self, loaded: LoadedMessages) -> None:
+    def _show_loaded(self, loaded: "LoadedMessages") -> None:
         if self.page is not None and self.contents is not None and self.page.conversation:
             self.contents.holders.show_loaded(loaded, self.page.conversation)
 
@@ -137,7 +138,7 @@ class LiveFlows(QObject):
         self._history.add(sample)
         window = self._history.window(SPAN_MS, COLUMNS)
         is_open = conversation.open_channel is not None
-        contents.live.show_charts(charts_of(window, is_pair=is_pair, is_open=is_open))
+        contents.show_window(window, is_pair=is_pair, is_open=is_open)
         contents.refusals.show_counters(sample.counted, self._engine.counters())
         contents.show_records(records)
         self.sampled.emit()
@@ -170,24 +171,3 @@ class LiveFlows(QObject):
             self.saved.emit()
 
         self._tasks.spawn(work, purpose=tr("export the figures"), retry=False)
-
-
-class Contents:
-    """What fills the cards of one page."""
-
-    def __init__(self, page: DeliveryPane) -> None:
-        self._page = page
-        self.holders = HoldersContent()
-        self.live = LiveContent()
-        self.refusals = RefusalsContent()
-        self.records = RecordsContent()
-        page.fill_holders(self.holders)
-        page.fill_live(self.live)
-        page.fill_refusals(self.refusals)
-        page.records_card.fill(self.records)
-
-    def show_records(self, records: PairDelivery | None) -> None:
-        """None: it is no conversation between two."""
-        self._page.records_card.setVisible(records is not None)
-        if records is not None:
-            self.records.show_records(records)

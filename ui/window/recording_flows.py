@@ -1,17 +1,20 @@
 """The delivery log in the delivery view: it is switched, shown and exported from there."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl
 
-from ui.delivery.log_content import LogContent
-from ui.delivery.page import DeliveryPane
 from ui.dialogs.recording import recording_confirm
 from ui.recording_port import RecordingPort
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
+
+if TYPE_CHECKING:
+    from ui.delivery.log_content import LogContent
+    from ui.delivery.page import DeliveryPane
 
 
 class RecordingFlows(QObject):
@@ -26,7 +29,9 @@ class RecordingFlows(QObject):
         self.content: LogContent | None = None
         """Of the view that is open."""
 
-    def page_made(self, page: DeliveryPane) -> None:
+    def page_made(self, page: "DeliveryPane") -> None:
+        from ui.delivery.log_content import LogContent  # noqa: PLC0415 - seldom wanted
+
         content = self.content = LogContent()
         content.switch_wished.connect(self._switch)
         content.export_wished.connect(self.export)
@@ -37,7 +42,7 @@ class RecordingFlows(QObject):
         page.destroyed.connect(call_off)
         self._show()
 
-    def _gone(self, content: LogContent) -> None:
+    def _gone(self, content: "LogContent") -> None:
         if self.content is content:
             self.content = None
 
