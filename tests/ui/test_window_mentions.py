@@ -251,6 +251,35 @@ def test_a_name_that_was_only_typed_stays_a_word() -> None:
     play(scenario)
 
 
+def test_a_name_within_a_longer_one_is_not_meant_there() -> None:
+    """Of two members the one with the shorter name was chosen, the longer name was only typed."""
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            members = (member("Ines", is_self=True), member("Maya"), member("Mayana"))
+            engine.change(group, members=members)
+            composer = it.window.pane.composer
+            complete_maya(it)
+            it.write("and @Mayana")
+            it.press(Key.Key_Escape)
+            assert composer.text() == "@Maya and @Mayana"
+            await it.send(" come")
+            maya = member("Maya").participant_id
+            assert engine.called("mentions") == [(Mention(participant_id=maya, start=0, length=5),)]
+            it.write("@mayan")
+            it.press(Key.Key_Tab)
+            it.write("and @maya")
+            it.press(Key.Key_Tab)
+            await it.send("come")
+            mayana = member("Mayana").participant_id
+            assert engine.called("mentions")[1] == (
+                Mention(participant_id=mayana, start=0, length=7),
+                Mention(participant_id=maya, start=12, length=5),
+            )
+
+    play(scenario)
+
+
 def annotation(row: MessageView) -> AnnotationView:
     """Maya's reaction to a message."""
     return AnnotationView(

@@ -8,7 +8,7 @@ where nothing shows it.  A name that came back by a paste means the last one cho
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from PySide6.QtGui import QTextCharFormat, QTextCursor, QTextFormat
@@ -45,6 +45,8 @@ class Mentioning:
         self._order: tuple[str, ...] = ()
         """Whom the names mean in the text that is going out, one after the other."""
         self._members: tuple[MemberView, ...] = ()
+        self._names: frozenset[str] = frozenset()
+        """Of all members, as they would stand in the text."""
         popup = composer.completions
         popup.add(
             Completion(
@@ -60,13 +62,15 @@ class Mentioning:
 
     def offer(self, conversation: ConversationView) -> None:
         """These members."""
-        self._members = tuple(m for m in present_members(conversation) if not m.is_self)
+        present = present_members(conversation)
+        self._members = tuple(m for m in present if not m.is_self)
+        self._names = frozenset(map(_written, present))
         known = self._known()
-        present = {
+        left = {
             text: tuple(who for who in people if who in known)
             for text, people in self._people.items()
         }
-        self._people = {text: people for text, people in present.items() if people}
+        self._people = {text: people for text, people in left.items() if people}
 
     def _known(self) -> set[ParticipantId]:
         return {member.participant_id for member in self._members}
@@ -80,7 +84,7 @@ class Mentioning:
     def written(self) -> Draft:
         """What stands in the box now."""
         text = self._composer.text()
-        return Draft(text=text, mentions=mentions_in(text, self._people, self._whom(text)))
+        return Draft(text=text, mentions=self._mentions(text, self._whom(text)))
 
     def write(self, draft: Draft) -> None:
         """Put it into the box, where its names mean whom they meant."""
@@ -103,7 +107,10 @@ class Mentioning:
 
     def in_text(self, text: str) -> tuple[Mention, ...]:
         """In the text that goes out, though lines that were empty may have gone from it."""
-        return mentions_in(text, self._people, self._order)
+        return self._mentions(text, self._order)
+
+    def _mentions(self, text: str, order: Sequence[str]) -> tuple[Mention, ...]:
+        return mentions_in(text, self._people, order, self._names)
 
     def _note(self) -> None:
         self._order = self._whom(self._composer.text())
@@ -111,7 +118,7 @@ class Mentioning:
     def _whom(self, text: str) -> tuple[str, ...]:
         """Whom the names in the box mean; "" where a paste forgot it."""
         cursor, order = QTextCursor(self._box.document()), []
-        for start, _ in _places(text, self._people):
+        for start, _ in _places(text, self._people, self._names):
             cursor.setPosition(start + 1)
             who = cursor.charFormat().property(_WHO)
             order.append(who if isinstance(who, str) else "")
@@ -164,19 +171,31 @@ def _candidate(member: MemberView, fingerprint: str) -> Candidate:
     )
 
 
-def _places(text: str, names: Mapping[str, object]) -> list[tuple[int, str]]:
-    """Where one of the names begins, in UTF-16 units; of two that fit, the longer one."""
+def _places(
+    text: str, names: Mapping[str, object], others: Collection[str]
+) -> list[tuple[int, str]]:
+    """Where one of the names begins, in UTF-16 units; of two that fit, the longer one.
+
+    A name that begins one of ``others`` is not meant there.
+    """
     if not names or "@" not in text:
         return []
-    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
-    return [(utf16_length(text[: at.start()]), at.group()) for at in pattern.finditer(text)]
+    longer = sorted({*names, *others}, key=len, reverse=True)
+    found = re.compile("|".join(map(re.escape, longer))).finditer(text)
+    return [(utf16_length(text[: at.start()]), at.group()) for at in found if at.group() in names]
 
 
 def mentions_in(
-    text: str, people: Mapping[str, tuple[ParticipantId, ...]], order: Sequence[str]
+    text: str,
+    people: Mapping[str, tuple[ParticipantId, ...]],
+    order: Sequence[str],
+    others: Collection[str] = (),
 ) -> tuple[Mention, ...]:
-    """Where ``people`` are mentioned, each whom ``order`` says or else the last of that name."""
-    places = _places(text, people)
+    """Where ``people`` are mentioned, each whom ``order`` says or else the last of that name.
+
+    ``others``: names that mean nobody here, and may be longer ones.
+    """
+    places = _places(text, people, others)
     said = order if len(order) == len(places) else [""] * len(places)
     return tuple(
         Mention(
