@@ -8,7 +8,7 @@ when unfolded, so that no single message can make a frame slow.
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -147,6 +147,7 @@ class BodyLayouts:
         cached = self._bodies.get(message_id)
         if cached is None or not _is_of(cached, message, unfolded=unfolded):
             shapes, cut = _shaped(message, unfolded=unfolded, theme=theme, own_id=self.own_id)
+            _scroll_as(() if cached is None else cached.shapes, shapes)
         elif cached.width == width:
             self._bodies.move_to_end(message_id)
             return cached.body
@@ -216,6 +217,14 @@ def _body(blocks: list[Block], lines: CodeLines, width: float, *, folded: bool) 
         stacked=any(_STACK.search(text.shape.layout.text()) is not None for text in texts),
         folded=folded,
     )
+
+
+def _scroll_as(before: Sequence[Shape], after: Sequence[Shape]) -> None:
+    """Code stays scrolled as it was when more of a message is shown, or a name in it changes."""
+    blocks = [shape for shape in before if isinstance(shape, CodeShape)]
+    again = [shape for shape in after if isinstance(shape, CodeShape)]
+    for old, new in zip(blocks, again, strict=False):
+        new.scrolled = old.scrolled
 
 
 def _is_of(cached: _Cached, message: MessageView, *, unfolded: bool) -> bool:

@@ -218,6 +218,23 @@ def test_long_code_scrolls_sideways_by_wheel_and_keys() -> None:
     with_rows(scenario, [CODE])
 
 
+def test_code_stays_scrolled_when_all_is_shown_or_a_name_changes() -> None:
+    lines = "\n".join([LONG_LINE, *map(str, range(200))])
+    long = message(20, "Jonas", f"look @Luc:\n```\n{lines}\n```", sent_ms=at(13, 1))
+    named = replace(long, text=long.text.replace("@Luc", "@Lucien"))
+    named = replace(named, spans=message(20, "Jonas", named.text, sent_ms=at(13, 1)).spans)
+
+    async def scenario(view: TimelineView) -> None:
+        code_block(view, long).scroll_by(90)
+        view.scene.unfold(long.message_id)
+        view.canvas.refresh()
+        assert code_block(view, long).scrolled == 90
+        view.change(named)
+        assert code_block(view, named).scrolled == 90
+
+    with_rows(scenario, [long])
+
+
 def test_the_bar_of_a_block_is_drawn_along_it() -> None:
     async def scenario(view: TimelineView) -> None:
         code = code_block(view, CODE)
