@@ -105,6 +105,33 @@ def read_when_set(monkeypatch: pytest.MonkeyPatch, may: threading.Event) -> list
     return begun
 
 
+def test_what_is_being_read_is_shown_where_it_will_be_attached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
+    for path in paths:
+        path.write_bytes(b"chart")
+    read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            pane, elsewhere = it.window.pane, engine.add_group("Walks")
+            bar = pane.attachment_bar
+            pane.attaching.take_files(paths)
+            await until(lambda: "Being read…" in seen_words(bar))
+            assert seen_words(bar) == ["first.pdf", "5 bytes", "late.pdf", "Being read…"]
+            assert bar.accessibleName() == "2 files go out with the message: first.pdf, late.pdf"
+            it.window.open_conversation(elsewhere)
+            assert not bar.isVisible()
+            it.window.open_conversation(group)
+            await until(lambda: "Being read…" in seen_words(bar))
+            may.set()
+            await until(lambda: len(pane.attaching.files) == 2)
+            assert seen_words(bar) == ["first.pdf", "5 bytes", "late.pdf", "5 bytes"]
+
+    play(scenario)
+
+
 def test_what_one_sends_waits_until_what_is_attached_has_been_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from PySide6.QtCore import QMimeData, QObject
+from PySide6.QtCore import QMimeData, QObject, QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -34,6 +34,7 @@ from ui.window.composer import Composer
 MAX_TOGETHER = 10
 _MOST_LOOKED_AT = 3 * MAX_TOGETHER
 """Of what is given at once: some may be refused."""
+_SHOWN_AFTER_MS = 150
 _MOST_SAID = 3
 """The others of a choice that are refused are counted."""
 
@@ -91,8 +92,10 @@ class Pile:
 class Reading:
     """Something that is being read or written anew, and what it is for."""
 
-    def __init__(self, pile: Pile) -> None:
+    def __init__(self, pile: Pile, names: Sequence[str] = ()) -> None:
         self.pile = pile
+        self.names = tuple(names)
+        """Of the files that it still reads."""
 
 
 class Attaching(QObject):
@@ -112,10 +115,21 @@ class Attaching(QObject):
         self._folders = folders
         self._pile = Pile()
         """What goes out with the next message."""
+        self._slow = QTimer(self, singleShot=True, interval=_SHOWN_AFTER_MS)
+        """Until it is over, it is not shown what is being read, which may be there at once."""
+        self._slow.timeout.connect(partial(self._show, take_focus=False))
         composer.attach_requested.connect(self.choose)
         composer.box.files_given.connect(self.take_mime)
         bar.removed.connect(self._remove)
         bar.original_wanted.connect(self._take_original)
+
+    @property
+    def _being_read(self) -> tuple[str, ...]:
+        """The names that are shown of what is still being read."""
+        if self._slow.isActive():
+            return ()
+        left = MAX_TOGETHER - len(self.files)
+        return tuple(name for each in self._pile.readings for name in each.names)[:left]
 
     @property
     def files(self) -> tuple[Prepared, ...]:
@@ -144,7 +158,7 @@ class Attaching(QObject):
         return files
 
     def _show(self, *, take_focus: bool = True) -> None:
-        self._bar.show_files(self.files)
+        self._bar.show_files(self.files, self._being_read)
         self._composer.has_attachment(bool(self.files))
         if self.files and take_focus:
             self._composer.box.setFocus()
@@ -193,12 +207,19 @@ class Attaching(QObject):
             self._composer.complain(self._pile.refusal)
             self._pile.refusal = ""
 
-    def _read(self, work: Callable[[Reading], Awaitable[str]], purpose: str) -> None:
+    def _read(
+        self,
+        work: Callable[[Reading], Awaitable[str]],
+        purpose: str,
+        names: Sequence[str] = (),
+    ) -> None:
         """For the conversation that is open now, wherever one goes meanwhile.
 
         The message waits for ``work``, and goes out by itself only if that refuses nothing.
         """
-        reading = Reading(self._pile)
+        reading = Reading(self._pile, names)
+        if names and not self._being_read:
+            self._slow.start()
         reading.pile.readings.append(reading)
         self._composer.wait_for_files(waits=True)
 
@@ -210,6 +231,8 @@ class Attaching(QObject):
             finally:
                 pile = reading.pile
                 pile.readings.remove(reading)
+                if reading.names:
+                    self._show_changed(pile)
                 pile.refusal = refusal or pile.refusal
                 if pile is self._pile:
                     self._complain()
@@ -242,12 +265,16 @@ class Attaching(QObject):
             self.take_image(image)
 
     def take_files(self, paths: Sequence[Path]) -> None:
-        self._prepare([partial(prepare_file, path, most=MAX_LARGE_FILE_BYTES) for path in paths])
+        makes = [partial(prepare_file, path, most=MAX_LARGE_FILE_BYTES) for path in paths]
+        self._prepare(makes, [path.name for path in paths])
 
     def take_image(self, image: QImage) -> None:
-        self._prepare([lambda: prepare_picture(image, tr("picture"))])
+        name = tr("picture")
+        self._prepare([lambda: prepare_picture(image, name)], [name])
 
-    def _prepare(self, makes: Sequence[Callable[[], Prepared]]) -> None:
+    def _prepare(self, makes: Sequence[Callable[[], Prepared]], names: Sequence[str]) -> None:
+        """``names``: of what each makes."""
+
         async def read(reading: Reading) -> str:
             refused: list[str] = []
             more = ""
@@ -259,12 +286,14 @@ class Attaching(QObject):
                     prepared = await asyncio.to_thread(make)
                 except PictureError as problem:
                     refused.append(str(problem))
+                    reading.names = reading.names[1:]
                 else:
+                    reading.names = reading.names[1:]
                     reading.pile.add(prepared)
                     self._show_changed(reading.pile)
             return _refusal(refused, more)
 
-        self._read(read, tr("read the file"))
+        self._read(read, tr("read the file"), names)
 
 
 def _refusal(refused: Sequence[str], more: str) -> str:

@@ -38,6 +38,7 @@ class AttachmentBar(Area):
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
         self.items: list[AttachedFile] = []
+        self._coming: list[_ComingFile] = []
         self._content = QWidget()
         self._row = QHBoxLayout(self._content)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -55,33 +56,38 @@ class AttachmentBar(Area):
         whole.addWidget(self._scrolled)
         self.hide()
 
-    def show_files(self, files: Sequence[Prepared]) -> None:
-        for item in self.items:
+    def show_files(self, files: Sequence[Prepared], being_read: Sequence[str] = ()) -> None:
+        """``being_read``: the names of those that come to them soon."""
+        for item in (*self.items, *self._coming):
             self._row.removeWidget(item)
             item.hide()
             item.deleteLater()
         self.items = [AttachedFile(file) for file in files]
+        self._coming = [_ComingFile(name) for name in being_read]
+        shown = (*self.items, *self._coming)
         width = max((item.one_of_several() for item in self.items), default=0)
+        width = max(width, current_theme().metrics.scaled(_WIDTH))
         for place, item in enumerate(self.items):
             item.remove.clicked.connect(partial(self.removed.emit, place))
             item.original.toggled.connect(partial(self._want_original, place))
-            if len(files) > 1:
+        for item in shown:
+            if len(shown) > 1:
                 item.setFixedWidth(width)
             self._row.addWidget(item)
-        several = Qt.AlignmentFlag.AlignLeft if len(files) > 1 else Qt.AlignmentFlag(0)
+        several = Qt.AlignmentFlag.AlignLeft if len(shown) > 1 else Qt.AlignmentFlag(0)
         self._row.setAlignment(several)
-        wide = len(files) * (width + self._row.spacing())
-        scrolls = len(files) > 1 and wide > self._scrolled.viewport().width()
-        height = max((item.sizeHint().height() for item in self.items), default=0)
+        wide = len(shown) * (width + self._row.spacing())
+        scrolls = len(shown) > 1 and wide > self._scrolled.viewport().width()
+        height = max((item.sizeHint().height() for item in shown), default=0)
         bar = self._scrolled.horizontalScrollBar().sizeHint().height() if scrolls else 0
         self._scrolled.setFixedHeight(height + bar)
-        self.setVisible(bool(files))
-        names = ", ".join(file_name(file.name) for file in files)
+        self.setVisible(bool(shown))
+        names = ", ".join(file_name(name) for name in (*(file.name for file in files), *being_read))
         self.setAccessibleName(
             tr(
                 "%n files go out with the message: {names}",
                 "Goes out with the message: {names}",
-                len(files),
+                len(shown),
             ).format(names=names)
         )
 
@@ -140,6 +146,21 @@ class AttachedFile(QWidget):
     def one_of_several(self) -> int:
         """How wide it is beside others: a name is cut off, the words of a button are not."""
         return max(current_theme().metrics.scaled(_WIDTH), self.minimumSizeHint().width())
+
+
+class _ComingFile(QWidget):
+    """It is still being read, and takes its place among the others then."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("{name} is being read").format(name=file_name(name)))
+        texts = QVBoxLayout(self)
+        texts.setContentsMargins(0, 0, 0, 0)
+        texts.setSpacing(0)
+        middle = Qt.TextElideMode.ElideMiddle
+        texts.addWidget(ElidedText(one_line(name), face="small", strong=True, elided=middle))
+        texts.addWidget(ElidedText(tr("Being read…"), face="caption", colour="ink2"))
+        texts.addStretch(1)
 
 
 def _original_words(file: Prepared) -> str:
