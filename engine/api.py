@@ -21,7 +21,7 @@ from engine.answers import (
     VersionView,
 )
 from engine.channel_commands import OpenChannels as OpenChannels  # noqa: PLC0414 - part of this API
-from engine.core import content
+from engine.core import content, emoji
 from engine.core.blobs import manifest
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
@@ -50,6 +50,7 @@ from engine.network_views import NetworkView
 MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
 MAX_FILE_BYTES = content.MAX_FILE_BYTES
 MAX_CAPTION_BYTES = content.MAX_CAPTION_BYTES
+MAX_EMOJI_EACH = emoji.MAX_EMOJI_EACH
 MAX_NAME_CHARACTERS = content.MAX_NAME_CHARACTERS
 MAX_LARGE_FILE_BYTES = manifest.MAX_BLOB_BYTES
 MAX_THUMBNAIL_BYTES = manifest.MAX_THUMBNAIL_BYTES
@@ -183,9 +184,10 @@ class Timeline(Protocol):
 
     async def react(
         self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
-    ) -> None:
+    ) -> Sequence[str]:
         """Choose an emoji for a message, or take it back.
 
+        Return the emoji of ours that count no more, as only ``MAX_EMOJI_EACH`` of each member do.
         Raises ConfigError if it is not exactly one emoji, and LocalProtocolError if the message is
         not here or was retracted.
         """
@@ -402,6 +404,8 @@ class Files(Protocol):
 
     async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
         """The path of a private copy with its name, for another program; removed at the end.
+
+        Also one that is INLINE; with its message it is removed earlier.
 
         Raises CommandError if it is not complete.
         """

@@ -11,6 +11,8 @@ they are.  A text is read once from left to right, so the work grows linearly.
 import re
 from typing import Final
 
+MAX_EMOJI_EACH: Final = 16
+"""Different emoji of one member for one message."""
 MAX_ELEMENTS: Final = 6
 """Of one sequence, joined by U+200D.  The longest in Unicode 17 has four (two people kissing)."""
 

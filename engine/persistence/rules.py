@@ -17,6 +17,7 @@ code.
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
+from engine.core import emoji
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.governed import (
@@ -83,8 +84,8 @@ They are quoted, edited and retracted.
 """
 
 
-MAX_EMOJI_EACH: Final = 16
-"""Different emoji of one member for one message, also those taken back; the newest count."""
+MAX_EMOJI_EACH: Final = emoji.MAX_EMOJI_EACH
+"""Also those taken back; the newest count."""
 MAX_VERSIONS: Final = 256
 """Edits kept of one message and member, the newest, beside the original."""
 MAX_REACTIONS_SHOWN: Final = 32

@@ -6,7 +6,7 @@ read from the database.
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -155,16 +155,27 @@ class Timeline:
 
     async def react(
         self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
-    ) -> None:
+    ) -> Sequence[str]:
         usable = usable_emoji(emoji)
         target = await self._shown(conversation_id, message_id)
         if target.retracted:
             raise CommandError(CommandRefusal.RETRACTED)
         key = without_selectors(usable)
         mine = any(one.mine and without_selectors(one.emoji) == key for one in target.reactions)
-        if mine != active or target.more_reactions:
-            said = Reaction(target_id=message_id, emoji=usable, removed=not active)
-            await self._runner(conversation_id).do(Say(said))
+        if mine == active and not target.more_reactions:
+            return ()
+        before = await self._own_emoji(conversation_id, message_id)
+        said = Reaction(target_id=message_id, emoji=usable, removed=not active)
+        await self._runner(conversation_id).do(Say(said))
+        left = await self._own_emoji(conversation_id, message_id)
+        return [each for each_key, each in before.items() if each_key not in {*left, key}]
+
+    async def _own_emoji(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Mapping[str, str]:
+        """Of our reactions to a message, by what two spellings share; the earliest first."""
+        given = await self._storage.run(self._store.reactors, conversation_id, message_id)
+        return {without_selectors(each.emoji): each.emoji for each in given if each.is_own}
 
     async def edit(
         self,

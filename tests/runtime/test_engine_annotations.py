@@ -7,6 +7,7 @@ import pytest
 
 from engine.answers import Arrival
 from engine.core.content import Mention
+from engine.core.emoji import MAX_EMOJI_EACH
 from engine.core.errors import CommandError, CommandRefusal, InputError
 from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId
 from engine.core.ports import PutDelivery
@@ -112,6 +113,20 @@ async def test_reactions_are_counted_and_taken_back(talk: Talk) -> None:
     left = await bob.until(shown(lambda m: [r.count for r in m.reactions] == [1]))
     assert isinstance(left, MessageChanged)
     assert not any(isinstance(event, ReactionReceived) for event in bob.told)
+
+
+async def test_who_reacts_learns_which_reaction_counts_no_more(talk: Talk) -> None:
+    alice, _bob, place = talk
+    timeline = alice.engine.timeline
+    text = await timeline.send_text(place, "Done!")
+    many = [chr(0x1F400 + number) for number in range(MAX_EMOJI_EACH)]
+    for emoji in many:
+        assert not await timeline.react(place, text, emoji, active=True)
+    assert not await timeline.react(place, text, many[3], active=True), "it is there already"
+    assert list(await timeline.react(place, text, "❤️", active=True)) == many[:1]
+    assert not await timeline.react(place, text, "❤", active=False)
+    given = await timeline.reactors(place, text)
+    assert [one.emoji for one in given] == many[1:]
 
 
 async def test_the_list_speaks_of_a_reaction_that_is_newer_than_the_last_message(

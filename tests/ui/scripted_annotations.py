@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.answers import Arrival, HolderView, MessageInfo, ReactorView, VersionView
-from engine.api import Mention
+from engine.api import MAX_EMOJI_EACH, Mention
 from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.core.markup import find_spans
 from engine.events import (
@@ -74,15 +74,18 @@ class ScriptedAnnotations:
 
     async def react(
         self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
-    ) -> None:
+    ) -> Sequence[str]:
         self._enter("react", (message_id, emoji, active))
         row = self.rows[conversation_id][message_id]
         counts = {reaction.emoji: reaction for reaction in row.reactions}
         known = counts.get(emoji, ReactionView(emoji=emoji, count=0))
         count = known.count + (1 if active else -1)
         counts[emoji] = replace(known, count=count, mine=active, pending=active)
-        left = tuple(reaction for reaction in counts.values() if reaction.count > 0)
+        mine = [reaction.emoji for reaction in counts.values() if reaction.mine]
+        gone = mine[:-MAX_EMOJI_EACH]
+        left = tuple(r for r in counts.values() if r.count > 0 and r.emoji not in gone)
         self.alter(replace(row, reactions=left))
+        return gone
 
     async def edit(
         self,

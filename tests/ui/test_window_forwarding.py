@@ -82,9 +82,7 @@ def test_the_down_key_leads_from_the_search_to_the_first_that_is_found() -> None
 def announced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a screen reader is told about forwarding."""
     said = list[str]()
-    monkeypatch.setattr(
-        "ui.window.message_flows.announce", lambda _window, words: said.append(words)
-    )
+    monkeypatch.setattr("ui.window.notices.announce", lambda _window, words: said.append(words))
     return said
 
 
@@ -132,17 +130,25 @@ def test_of_several_it_says_all_or_how_many_and_of_those_that_failed_nothing(
             row = engine.receive(group, "Maya", "Low water is 10:52")
             await forward_to(it, row, *others[:2])
             await until(lambda: len(told) == 1)
+            assert [b.text() for b in it.window.notices.rows[0].acts] == [
+                "Open Book Circle",
+                "Open Kitchen",
+            ]
+            notice_button(it, "Open Kitchen").click()
+            assert it.window.pane.is_open(others[1])
+            assert said_in_notices(it) == []
+            it.window.open_conversation(group)
             await forward_to(it, row, *others)
             await until(lambda: len(told) == 2)
             engine.fail("send_text", StorageError("full", StorageFault.DISK_FULL))
             await forward_to(it, row, others[0])
             await until(lambda: any("forward the message" in w for w in said_in_notices(it)))
-            assert told == [
+            assert told[:2] == [
                 "Forwarded to Book Circle and Kitchen.",
                 "Forwarded to Book Circle, Kitchen and 2 others.",
             ]
-            assert told[-1] in said_in_notices(it)
-            assert not any(b.text() == "Open" for r in it.window.notices.rows for b in r.acts)
+            assert told[1] in said_in_notices(it)
+            assert not any("Forwarded" in words for words in told[2:])
 
     play(scenario)
 

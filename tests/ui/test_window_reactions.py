@@ -135,3 +135,21 @@ def test_any_emoji_is_picked_for_a_reaction() -> None:
             await until(lambda: bool(bubble(it, row)[0].chips))
 
     play(scenario)
+
+
+def test_a_reaction_that_goes_for_a_newer_one_is_named() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            given = [ReactionView(emoji=chr(0x1F400 + n), count=1, mine=True) for n in range(16)]
+            engine.alter(row := replace(row, reactions=tuple(given)))
+            it.window.pane.about.react(row, "🎉")
+            words = "Your 🐀 went: a message keeps the 16 newest reactions of each person."
+            await until(lambda: words in words_of(it.window.notices))
+            await until(lambda: in_view(it, row))
+            await ask_by_menu(it, row, "Who reacted…")
+            sheet = await sheet_of(it.window, Reactors)
+            assert "Of each person the 16 newest reactions count." in words_of(sheet)
+            sheet.reject()
+
+    play(scenario)

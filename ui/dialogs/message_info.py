@@ -1,5 +1,6 @@
 """Sheets about one message: how it came and who holds it, its earlier versions, who reacted."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -7,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.answers import Arrival, MessageInfo, ReactorView, VersionView
+from engine.api import MAX_EMOJI_EACH
 from engine.core.ids import UnixMs
 from ui.avatar import Avatar
 from ui.controls import Card, ElidedText, Text
@@ -163,6 +165,11 @@ class Reactors(Sheet):
             rows.addWidget(Text(tr("Nobody any more."), face="body", colour="ink2"))
         rows.addStretch(1)
         self.body.addWidget(ScrolledPart(content, tr("Who reacted")))
+        most = max(Counter(each.participant_id for each in reactors).values(), default=0)
+        if most >= MAX_EMOJI_EACH:
+            words = tr("Of each person the {most} newest reactions count.")
+            words = words.format(most=MAX_EMOJI_EACH)
+            self.body.addWidget(Text(words, face="caption", colour="ink2", wrap=True))
         self.add_close()
 
 

@@ -329,6 +329,7 @@ class MainWindow(QMainWindow):
             lambda m: about.delete(m, can_write=pane.timeline.scene.can_write)
         )
         pane.forward_requested.connect(about.forward)
+        pane.about.reactions_went.connect(about.say_reactions_went)
         for wanted, show in (
             (pane.discard_requested, about.discard),
             (pane.holders_requested, about.holders),

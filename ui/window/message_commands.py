@@ -21,6 +21,9 @@ UNDO_MS = 10_000
 
 
 class MessageCommands(QObject):
+    reactions_went = Signal(tuple)
+    """Emoji of ours that count no more, as a newer one came."""
+
     def __init__(
         self,
         engine: ChatEngine,
@@ -44,9 +47,11 @@ class MessageCommands(QObject):
 
     def _react(self, message: MessageView, emoji: str, *, active: bool) -> None:
         async def work() -> None:
-            await self._engine.timeline.react(
+            gone = await self._engine.timeline.react(
                 message.conversation_id, message.message_id, emoji, active=active
             )
+            if gone:
+                self.reactions_went.emit(tuple(gone))
 
         purpose = tr("send the reaction") if active else tr("take the reaction back")
         self._tasks.spawn(work, purpose=purpose)

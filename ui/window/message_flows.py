@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine.api import ChatEngine
+from engine.api import MAX_EMOJI_EACH, ChatEngine
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView, NoticeLevel
 from engine.file_views import FileState
@@ -16,7 +17,6 @@ from ui.dialogs.holders import Holders
 from ui.file_words import may_run
 from ui.foreign_text import one_line
 from ui.governing_words import is_out
-from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.timeline.abilities import abilities_of
 from ui.translate import tr
@@ -25,10 +25,11 @@ from ui.window.notices import Notice, NoticesBar
 from ui.window.one_sheet import OneSheet
 
 SAID_MS: Final = 10_000
-"""How long it is said where a message went."""
+"""How long it is said where a message went, or which reactions did."""
 _FORWARDED = "forwarded"
 _NAME = 60
 _NAMES_SAID = 2
+_NAME_ON_BUTTON = 24
 
 
 class MessageFlows(QObject):
@@ -168,21 +169,30 @@ class MessageFlows(QObject):
         if not went:
             return
 
-        def show() -> None:
+        def show(conversation: ConversationView) -> None:
             self._notices.clear(_FORWARDED)
-            self.open_requested.emit(went[0].conversation_id)
+            self.open_requested.emit(conversation.conversation_id)
 
-        words = forwarded_words([one.name for one in went])
+        words = tr("Open") if len(went) == 1 else tr("Open {name}")
         self._notices.raise_notice(
             Notice(
                 key=_FORWARDED,
                 level=NoticeLevel.INFO,
-                text=words,
-                actions=((tr("Open"), show),) if len(went) == 1 else (),
+                text=forwarded_words([one.name for one in went]),
+                actions=tuple(
+                    (words.format(name=one_line(one.name, _NAME_ON_BUTTON)), partial(show, one))
+                    for one in went[:_NAMES_SAID]
+                ),
                 lasts_ms=SAID_MS,
             )
         )
-        announce(self._window, words)
+
+    def say_reactions_went(self, emoji: Sequence[str]) -> None:
+        words = tr("Your {emoji} went: a message keeps the {most} newest reactions of each person.")
+        text = words.format(emoji=" ".join(emoji), most=MAX_EMOJI_EACH)
+        self._notices.raise_notice(
+            Notice(key="reactions", level=NoticeLevel.INFO, text=text, lasts_ms=SAID_MS)
+        )
 
     def open_file(self, message: MessageView, open_url: Callable[[QUrl], bool]) -> None:
         """In another program; what can run only once it was said that it can."""

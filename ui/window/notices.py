@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -37,6 +37,7 @@ from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.setting_words import settings_words
+from ui.speaking import announce
 from ui.theme import current_theme
 from ui.times import duration_words
 from ui.translate import tr
@@ -282,6 +283,8 @@ class NoticesBar(QWidget):
         """Leads to the settings of recording; None: there are none."""
         self.setAccessibleName(tr("Notices"))
         self._notices: dict[str, Notice] = {}
+        self._untold: list[str] = []
+        """The keys of those that a screen reader has not heard, as nobody could see them."""
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
@@ -297,13 +300,30 @@ class NoticesBar(QWidget):
         return tuple(sorted(newest, key=lambda notice: _GRAVITY[notice.level]))
 
     def raise_notice(self, notice: Notice) -> None:
-        self._notices.pop(notice.key, None)
+        before = self._notices.pop(notice.key, None)
         self._notices[notice.key] = notice
+        if before is None or before.text != notice.text:
+            self._untold = [*(key for key in self._untold if key != notice.key), notice.key]
         while len(self._notices) > MAX_KEPT:
-            self._notices.pop(next(iter(self._notices)))
+            self._drop(next(iter(self._notices)))
         self._rebuild()
+        self._tell()
         if notice.lasts_ms is not None:
             QTimer.singleShot(notice.lasts_ms, self, partial(self._end, notice))
+
+    def _tell(self) -> None:
+        """Once each, as soon as it is to be seen: behind a lock nobody is to hear of it."""
+        if not self.isVisible():
+            return
+        untold, self._untold = self._untold, []
+        for notice in (self._notices[key] for key in untold):
+            words = one_line(notice.text, _LONGEST)
+            is_quiet = notice.level is NoticeLevel.INFO
+            announce(self, words if is_quiet else _spoken(notice.level).format(text=words))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._tell()
 
     def _end(self, notice: Notice) -> None:
         if self._notices.get(notice.key) is not notice:
@@ -315,8 +335,13 @@ class NoticesBar(QWidget):
             self.clear(notice.key)
 
     def clear(self, key: str) -> None:
-        if self._notices.pop(key, None) is not None:
+        if key in self._notices:
+            self._drop(key)
             self._rebuild()
+
+    def _drop(self, key: str) -> None:
+        del self._notices[key]
+        self._untold = [each for each in self._untold if each != key]
 
     def _rebuild(self) -> None:
         for row in self.rows:
