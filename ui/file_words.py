@@ -193,6 +193,12 @@ def seen_with_its_holders(message: MessageView, others: int) -> MessageView:
     return replace(message, file=replace(file, problem=None))
 
 
+def has_problem(message: MessageView, others: int) -> bool:
+    """As it is shown."""
+    file = seen_with_its_holders(message, others).file
+    return file is not None and file.problem is not None
+
+
 def done_share(file: FileView) -> float | None:
     """From 0 to 1, of what comes, or goes to nodes or peers; None while nothing does."""
     if file.state in {FileState.RUNNING, FileState.WAITING, FileState.PAUSED}:

@@ -443,6 +443,63 @@ def test_anything_else_is_opened_at_once_and_kept_where_one_wants(tmp_path: Path
     play(scenario)
 
 
+INLINE = FileView(name="chart.pdf", media_type="application/pdf", size=900)
+
+
+def test_a_small_file_is_opened_as_a_larger_one_is() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, INLINE)
+            runs = with_file(engine, group, replace(INLINE, name="setup.exe"))
+            await until(lambda: in_view(it, row) and in_view(it, runs))
+            box, y = bubble(it, row)
+            assert box.file is not None
+            click(it, box.file.rect.center(), y)
+            opened = f"file:///opened/{row.message_id}"
+            await until(lambda: it.opened_urls == [opened])
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=it.window.pane.timeline)
+            assert [e for e in entries(menu_of(it)) if e in {"Open", "Save as…"}] == [
+                "Save as…",
+                "Open",
+            ]
+            menu_of(it).close()
+            await until(lambda: it.window.pane.timeline.interaction.menu is None)
+            await ask_by_menu(it, row, "Open")
+            await until(lambda: it.opened_urls == [opened] * 2)
+            box, y = bubble(it, runs)
+            assert box.file is not None
+            click(it, box.file.rect.center(), y)
+            ask = await sheet_of(it.window, Confirm)
+            assert "“setup.exe” can run programs" in words_of(ask)
+            ask.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            assert it.opened_urls == [opened] * 2
+
+    play(scenario)
+
+
+def test_of_several_files_of_ours_the_last_says_that_no_node_keeps_them() -> None:
+    lacking = replace(OURS, problem=FileProblem(fault=FileFault.NOBODY_KEEPS_IT))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = [with_file(engine, group, lacking, own=True) for _ in range(3)]
+            await until(lambda: all(in_view(it, row) for row in rows))
+            assert [bool(file_of(it, row).problem) for row in rows] == [False, False, True]
+            others = (member("Maya").participant_id,)
+            engine.alter(replace(rows[2], file=replace(lacking, held_whole_by=others)))
+            await until(lambda: bool(file_of(it, rows[1]).problem))
+            assert [bool(file_of(it, row).problem) for row in rows] == [False, True, False]
+            engine.receive(group, "Maya", "Thanks")
+            fourth = with_file(engine, group, lacking, own=True)
+            await until(lambda: in_view(it, fourth))
+            assert file_of(it, rows[1]).problem, "another message stands between them"
+            assert file_of(it, fourth).problem
+
+    play(scenario)
+
+
 def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

@@ -17,6 +17,7 @@ from PySide6.QtGui import QFont, QFontMetricsF
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
+from ui.file_words import has_problem
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme, Typeface
 from ui.timeline.album import Tile, album_tiles
@@ -269,7 +270,7 @@ class Measure:
         above = parts_above(message, origin, room, theme, self.pictures.quoted)
         below_parts = origin.y() + above.height
         album = album_tiles(row.album, below_parts, room, theme) if row.album else ()
-        file = None if album else self._file(message, below_parts, room)
+        file = None if album else self._file(row, below_parts, room)
         has_text = message.file is None or bool(message.text)
         body_top = below_parts
         if file is not None:
@@ -383,10 +384,12 @@ class Measure:
         micro, body = self.theme.type.micro, self.theme.type.body
         return round(_above_edge(micro) - _above_edge(body))
 
-    def _file(self, message: MessageView, top: float, room: float) -> FileBox | None:
+    def _file(self, row: MessageRow, top: float, room: float) -> FileBox | None:
         """From the bubble's content on."""
+        message, below = row.message, row.lacking_too
         if message.file is None:
             return None
+        said_below = below is not None and has_problem(below, self.others())
         broken = self.pictures.rows.is_broken(message)
         return file_box(
             message,
@@ -397,6 +400,7 @@ class Measure:
             broken=broken,
             others=self.others(),
             pair=self.is_pair(),
+            said_below=said_below,
         )
 
     def _link(

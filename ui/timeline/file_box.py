@@ -86,11 +86,11 @@ class FileBox(Struct, frozen=True, kw_only=True):
 
 
 def acts_of(message: MessageView) -> tuple[RowButton, ...]:
-    """What can be done with a larger file now; what one wants most stands last."""
+    """What can be done with a file now; what one wants most stands last."""
     file = message.file
-    if file is None or file.state is FileState.INLINE:
+    if file is None:
         return ()
-    if file.state is FileState.COMPLETE:
+    if file.state in {FileState.INLINE, FileState.COMPLETE}:
         kept = () if is_picture(file) else (RowButton.FILE_SAVE, RowButton.FILE_OPEN)
         return kept if file.problem is None else (*kept, RowButton.FILE_AGAIN)
     return _ACTS[file.state]
@@ -115,10 +115,11 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     broken: bool,
     others: int,
     pair: bool,
+    said_below: bool = False,
 ) -> FileBox:
     """From the bubble's content on, which is ``room`` wide; ``broken``: it was not decoded.
 
-    ``others``: how many members may hold it as a whole.
+    ``others``: how many members may hold it as a whole.  ``said_below``: its problem is.
     """
     message = seen_with_its_holders(message, others)
     file = message.file or file
@@ -149,7 +150,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     below = _Below(message, file, theme, room=room, rect=rect)
     line = below.line(widest) if shows_picture else QRectF()
     bar = below.bar()
-    problem, problem_rect = below.problem()
+    problem, problem_rect = ("", QRectF()) if said_below else below.problem()
     buttons = below.buttons(acts_of(message))
     return replace(
         box,

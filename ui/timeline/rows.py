@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.core.ids import MessageId, Position, UnixMs
+from engine.core.problems import FileFault
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
 from engine.history_views import HistoryState, HistoryView, LostView
 from ui.timeline.gaps import Stretch
@@ -127,6 +128,8 @@ class MessageRow(Struct, frozen=True, kw_only=True):
     """All pictures of the album that is drawn here; this message's is the first."""
     album_of: MessageId | None = None
     """Its picture is drawn there, and the row itself has no height."""
+    lacking_too: MessageView | None = None
+    """The one right below it, whose file has the same problem, and says so for both."""
 
 
 class HeldTitleRow(Struct, frozen=True, kw_only=True):
@@ -268,6 +271,8 @@ def derive_rows(  # noqa: PLR0913 - what rows depend on
         else:
             if not breaks:
                 _continue_run(rows)
+            if previous is not None and message.file is not None:
+                _leave_problem(rows, previous, message)
             timed = breaks or not message.is_own or not _same_minute(previous, message)
             rows.append(MessageRow(message=message, first=breaks, last=True, timed=timed))
             previous = message
@@ -370,6 +375,18 @@ def _continue_run(rows: list[Row]) -> None:
     above = rows[-1]
     if isinstance(above, MessageRow):
         rows[-1] = replace(above, last=False)
+
+
+def _leave_problem(rows: list[Row], above: MessageView, message: MessageView) -> None:
+    """That no service node keeps it is said by the last file of several with nothing between."""
+    row = rows[-1]
+    if isinstance(row, MessageRow) and _is_kept_nowhere(above) and _is_kept_nowhere(message):
+        rows[-1] = replace(row, lacking_too=message)
+
+
+def _is_kept_nowhere(message: MessageView) -> bool:
+    problem = None if message.file is None else message.file.problem
+    return problem is not None and problem.fault is FileFault.NOBODY_KEEPS_IT
 
 
 def _continues(above: MessageView, message: MessageView) -> bool:

@@ -1432,6 +1432,10 @@
         </translation>
     </message>
     <message>
+        <source>Being read…</source>
+        <translation>Lecture en cours…</translation>
+    </message>
+    <message>
         <source>Besides these, of so many weeks the newest stays.</source>
         <translation>En plus de celles-ci, la plus récente d’autant de semaines est gardée.</translation>
     </message>
@@ -4206,6 +4210,10 @@
     <message>
         <source>Of an unknown sender</source>
         <translation>D’un expéditeur inconnu</translation>
+    </message>
+    <message>
+        <source>Of each person the {most} newest reactions count.</source>
+        <translation>De chaque personne, les {most} réactions les plus récentes comptent.</translation>
     </message>
     <message>
         <source>Of so many days the newest stays.</source>
@@ -7664,6 +7672,10 @@
         <translation>Vos réglages d’ici sont gardés&#x202f;; ceux de la sauvegarde sont dans {path}.</translation>
     </message>
     <message>
+        <source>Your {emoji} went: a message keeps the {most} newest reactions of each person.</source>
+        <translation>Votre {emoji} a été retiré : un message garde les {most} réactions les plus récentes de chaque personne.</translation>
+    </message>
+    <message>
         <source>a list of at most {most} multiaddrs, such as {example}</source>
         <translation>une liste d’au plus {most} multiaddrs, comme {example}</translation>
     </message>
@@ -9806,6 +9818,10 @@
     <message>
         <source>{name} has to decide</source>
         <translation>{name} doit décider</translation>
+    </message>
+    <message>
+        <source>{name} is being read</source>
+        <translation>Lecture de {name} en cours</translation>
     </message>
     <message>
         <source>{name} is no admin any more, by their own wish</source>

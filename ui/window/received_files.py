@@ -85,7 +85,7 @@ class ReceivedFiles(QObject):
     # --- looking at pictures ----------------------------------------------------------------------
 
     def open(self, message: MessageView) -> None:
-        """What a click on it does: fetch it, show a picture large, open or keep anything else."""
+        """What a click on it does: fetch it, show a picture large, open anything else."""
         file = message.file
         if file is None:
             return
@@ -93,8 +93,6 @@ class ReceivedFiles(QObject):
             self._get(message)
         elif is_picture(file) and not self._pictures.is_broken(message):
             self._show_large(message)
-        elif file.state is FileState.INLINE:
-            self.save(message)
         else:
             self.open_requested.emit(message)
 
@@ -104,7 +102,7 @@ class ReceivedFiles(QObject):
             self.act(message, RowButton.FILE_FETCH)
 
     def act(self, message: MessageView, button: RowButton) -> None:
-        """What a button or an entry of the menu says, about a larger file."""
+        """What a button or an entry of the menu says, about a file."""
         match button:
             case RowButton.FILE_SAVE:
                 self.save(message)

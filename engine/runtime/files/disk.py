@@ -216,17 +216,37 @@ class BlobDisk:
         return await self._run(self._open_copy, manifest, name, is_received)
 
     def _open_copy(self, manifest: Manifest, name: str, is_received: bool) -> Path:
-        directory = self._opened_at(manifest.root)
-        place = directory / name
+        place = self._private(manifest.root) / name
+        if not place.exists():
+            self._write_to(manifest, place, is_received, 0o600)
+        return place
+
+    async def open_data(
+        self, place: tuple[str, str], data: bytes, name: str, *, is_received: bool
+    ) -> Path:
+        """Likewise, of bytes that belong to this ``place`` only."""
+        return await self._run(self._open_data, place, data, name, is_received)
+
+    def _open_data(self, place: tuple[str, str], data: bytes, name: str, is_received: bool) -> Path:
+        path = self._private(_name_of_place(place)) / name
+        if not path.exists():
+            write_whole(path, (data,), is_received=is_received, mode=0o600)
+        return path
+
+    async def close_data(self, place: tuple[str, str]) -> None:
+        """Remove what ``open_data`` wrote for it."""
+        directory = self._opened_at(_name_of_place(place))
+        await self._run(shutil.rmtree, directory, ignore_errors=True)
+
+    def _private(self, root: ChunkName) -> Path:
+        directory = self._opened_at(root)
         try:
             self._opened.mkdir(mode=0o700, exist_ok=True)
             directory.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise StorageError(reason, StorageFault.FILE_NOT_WRITTEN, reason) from error
-        if not place.exists():
-            self._write_to(manifest, place, is_received, 0o600)
-        return place
+        return directory
 
     def _opened_at(self, root: ChunkName) -> Path:
         return self._opened / root.hex()[:16]
@@ -247,6 +267,11 @@ class BlobDisk:
     async def _run(self, function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+
+
+def _name_of_place(place: tuple[str, str]) -> ChunkName:
+    """Not the name of any chunk."""
+    return name_of("\n".join(place).encode())
 
 
 def _damaged() -> StorageError:

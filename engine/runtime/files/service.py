@@ -48,13 +48,13 @@ from engine.events import (
     TimelineChanged,
 )
 from engine.network.owned_tasks import OwnedTasks
-from engine.persistence.saved_file import write_whole
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import LET_GO, Blob, FileBook, FileKey, is_of_others
 from engine.runtime.files.chosen_nodes import ChosenNodes
 from engine.runtime.files.cut_off import CutOffBlobs
 from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size, size_of
+from engine.runtime.files.inline import InlineFiles
 from engine.runtime.files.letting_go import ServedShelf, all_names, held_by_a_peer
 from engine.runtime.files.pictures import Pictures
 from engine.runtime.files.progress import Progress
@@ -97,6 +97,7 @@ class Files:
         self._publish = context.publish
         self._conversations = conversations
         self._book = book
+        self._inline = InlineFiles(context)
         self._entropy = entropy
         self._online = lambda: online() and not is_cut_off()
         blobs = context.transport.blobs()
@@ -158,6 +159,7 @@ class Files:
             self._news.clear()
             try:
                 await self._load()
+                await self._inline.close_gone(disk)
                 await self._fetch_pictures()
             except StorageError:
                 _LOGGER.warning("what became of a file was not noted; the next start does")
@@ -232,7 +234,8 @@ class Files:
         for one in messages:
             self._book.hear(one)
             # While the book is brought up to date, what was read for it may be old already.
-            if (one.kind is MessageKind.FILE and self._loading.locked()) or self._book.differs(one):
+            is_new = one.kind is MessageKind.FILE and self._loading.locked()
+            if is_new or self._book.differs(one) or self._inline.lost(one):
                 self._news.set()
         if are_new and self._network is not None:
             self._network.give_way()
@@ -413,11 +416,7 @@ class Files:
         self, conversation_id: ConversationId, message_id: MessageId, path: str
     ) -> None:
         self._conversations.runner(conversation_id)
-        data = await self._storage.run(self._store.file_data, conversation_id, message_id)
-        if data:
-            row = await self._storage.run(self._store.message, conversation_id, message_id)
-            is_received = is_of_others(row)
-            await asyncio.to_thread(write_whole, Path(path), (data,), is_received=is_received)
+        if await self._inline.save((conversation_id, message_id), Path(path)):
             return
         blob, disk = await self._complete(conversation_id, message_id)
         is_received, manifest = is_of_others(await self._row(blob)), blob.stored.transfer.manifest
@@ -439,6 +438,10 @@ class Files:
             raise await self._unreadable(blob, error) from error
 
     async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
+        self._conversations.runner(conversation_id)
+        key, disk = (conversation_id, message_id), await self._usable_disk()
+        if copied := await self._inline.open_copy(key, disk):
+            return str(copied)
         blob, disk = await self._complete(conversation_id, message_id)
         row, manifest = await self._row(blob), blob.stored.transfer.manifest
         if row is None or row.record.file is None:
