@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -11,7 +11,7 @@ import pytest
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
 from engine.core.blobs.download import DownloadConfig
-from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
 from engine.core.contacts import ContactState
 from engine.core.errors import (
     CommandError,
@@ -82,6 +82,31 @@ async def test_a_file_goes_from_one_to_another(tmp_path: Path) -> None:
             await bob.engine.files.save_as(group, sent, str(tmp_path / "none" / "x"))
         assert unwritable.value.fault is StorageFault.FILE_NOT_WRITTEN
     assert not (tmp_path / "Bob.opened").exists(), "open copies go at the end"
+
+
+async def test_while_a_whole_file_is_checked_nothing_is_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checking, may = asyncio.Event(), asyncio.Event()
+    verify = BlobDisk.verify
+
+    async def slow(disk: BlobDisk, manifest: Manifest, names: Sequence[ChunkName]) -> bool:
+        checking.set()
+        await may.wait()
+        return await verify(disk, manifest, names)
+
+    monkeypatch.setattr(BlobDisk, "verify", slow)
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await checking.wait()
+        checked = await bob.shown(group, sent)
+        assert (checked.state, checked.done_bytes) == (FileState.RUNNING, SIZE)
+        assert checked.problem is None
+        may.set()
+        await bob.until_state(sent, FileState.COMPLETE)
 
 
 async def test_the_second_gets_it_from_the_first_when_the_sender_is_gone(tmp_path: Path) -> None:

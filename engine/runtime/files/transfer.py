@@ -144,8 +144,8 @@ class Download:
 
     @property
     def problem(self) -> FileProblem | None:
-        """Why nothing comes just now; None while it comes, or may soon."""
-        if self._failure is not None:
+        """Why nothing comes just now; None while it comes, or may soon, or is all here."""
+        if self._failure is not None or self._machine.is_complete:
             return self._failure
         asked = self._machine.asked()
         is_stalled = now_ms() - self._came_ms > STALLED_MS
