@@ -250,16 +250,18 @@ def from_before_words() -> tuple[str, str]:
     return tr("A message from before you came"), tr("You were not given its key")
 
 
-def quote_words(quote: QuoteView) -> tuple[str, str]:
+def quote_words(quote: QuoteView, *, asked: bool = False) -> tuple[str, str]:
     """Who is quoted, and what they say now; of a message that is not here, what one can do.
 
+    ``asked``: one has done that.
     Of one from before we came it is said why it does not come; of one that was deleted here, or
     whose sender is hidden, nothing is known but who said it.
     """
     if quote.from_before:
         return from_before_words()
     if quote.position is None:
-        return tr("A message that is not here yet"), tr("Click to ask for it")
+        what = tr("Asked for, and fetched by and by") if asked else tr("Click to ask for it")
+        return tr("A message that is not here yet"), what
     name = tr("You") if quote.is_own else one_line(quote.sender_name, _LONGEST_NAME) or "?"
     if quote.retracted:
         return name, tr("Deleted message")

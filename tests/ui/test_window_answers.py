@@ -127,6 +127,8 @@ def test_what_is_quoted_and_not_here_is_asked_for() -> None:
             assert box.above.quote.name == "A message that is not here yet"
             click(it, box.above.quote.rect.center(), y)
             await until(lambda: engine.called("fetch_quoted") == [row.message_id])
+            asked = ("A message that is not here yet", "Asked for, and fetched by and by")
+            await until(lambda: shown_lines(it, row) == asked)
             found = engine.receive(group, "Luc", "here it is")
             engine.alter(replace(row, quote=quote_of(found)))
             await until(lambda: bubble(it, row)[0].above.quote.name == "Luc")  # type: ignore[union-attr]

@@ -158,6 +158,8 @@ class Measure:
     is_pair: Callable[[], bool]
     is_verified: Callable[[ParticipantId], bool]
     is_leaving: Callable[[MessageId], bool]
+    is_asked: Callable[[MessageId], bool]
+    """Of the message whose quote was followed."""
     """Whether a message is about to be deleted for everybody."""
     now_ms: Callable[[], UnixMs]
     describe: Describe
@@ -267,7 +269,8 @@ class Measure:
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name = self._name(row, room)
         origin = QPointF(0, begin + name.rect.height())
-        above = parts_above(message, origin, room, theme, self.pictures.quoted)
+        asked = self.is_asked(message.message_id)
+        above = parts_above(message, origin, room, theme, self.pictures.quoted, asked=asked)
         below_parts = origin.y() + above.height
         album = album_tiles(row.album, below_parts, room, theme) if row.album else ()
         file = None if album else self._file(row, below_parts, room)

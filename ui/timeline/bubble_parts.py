@@ -85,10 +85,16 @@ class PartsAbove(Struct, frozen=True, kw_only=True):
         return replace(self, forwarded=forwarded, quote=quote)
 
 
-def parts_above(
-    message: MessageView, at: QPointF, room: float, theme: Theme, quoted: FilePictures
+def parts_above(  # noqa: PLR0913 - what it says, and where
+    message: MessageView,
+    at: QPointF,
+    room: float,
+    theme: Theme,
+    quoted: FilePictures,
+    *,
+    asked: bool = False,
 ) -> PartsAbove:
-    """``quoted``: the pictures in quotes, so far."""
+    """``quoted``: the pictures in quotes, so far; ``asked``: what is quoted was asked for."""
     forwarded, height, width = None, 0.0, 0.0
     if message.forwarded and not message.retracted:
         line = float(theme.type.caption.line_height)
@@ -98,7 +104,9 @@ def parts_above(
     picture = quoted_picture(message)
     if picture is not None and quoted.is_broken(picture):
         picture = None
-    quote = _quote_box(message, QPointF(at.x(), at.y() + height + 2), room, theme, picture)
+    quote = _quote_box(
+        message, QPointF(at.x(), at.y() + height + 2), room, theme, picture, asked=asked
+    )
     if quote is not None:
         width = max(width, quote.rect.width())
         height = quote.rect.bottom() - at.y() + theme.metrics.gap(4)
@@ -115,14 +123,20 @@ def quoted_picture(message: MessageView) -> MessageView | None:
     return small(replace(message, position=quote.position, file=quote.file))
 
 
-def _quote_box(
-    message: MessageView, at: QPointF, room: float, theme: Theme, picture: MessageView | None
+def _quote_box(  # noqa: PLR0913 - likewise
+    message: MessageView,
+    at: QPointF,
+    room: float,
+    theme: Theme,
+    picture: MessageView | None,
+    *,
+    asked: bool,
 ) -> QuoteBox | None:
     """As wide as it needs, at most ``room``."""
     quote = message.quote
     if quote is None or message.retracted:
         return None
-    name, text = quote_words(quote)
+    name, text = quote_words(quote, asked=asked)
     metrics = theme.metrics
     pad = metrics.gap(8)
     line_height = theme.type.small.line_height

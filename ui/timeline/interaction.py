@@ -19,10 +19,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 
 from engine.core.ids import MessageId
-from engine.events import MessageView, QuoteView
+from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState
 from engine.text_spans import SpanKind
-from ui.conversation_words import from_before_words, not_shown_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
@@ -37,6 +36,7 @@ from ui.timeline.link_card import own_link
 from ui.timeline.menu import MessageMenu, QuickReactions
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
+from ui.timeline.quotes import Quotes
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.rows import (
     DayRow,
@@ -80,6 +80,9 @@ class TimelineInteraction:
         self._speech = speech
         self._requests = requests
         self._pointer = Pointer(area.viewport(), scene, canvas, hovered=self._show_hover_bar)
+        self._quotes = Quotes(
+            scene, canvas, navigation, announcer, requests, tell_focus=self._tell_focus
+        )
         self._menu: Menu | None = None
         self.hover_bar = HoverBar(area.viewport())
         self._untold = False
@@ -132,7 +135,7 @@ class TimelineInteraction:
         elif hit.over_file:
             self._requests.open_file(message)
         elif hit.over_quote:
-            self.go_to_quoted(message)
+            self._quotes.go_to_quoted(message)
         elif hit.over_sender:
             self._requests.show_person(message.sender_id)
         elif hit.over_meta and self._abilities(message).info:
@@ -208,30 +211,6 @@ class TimelineInteraction:
             self._requests.show_reactions(message.message_id)
         elif self._abilities(message).react:
             self._requests.react(message, emoji)
-
-    def go_to_quoted(self, message: MessageView) -> None:
-        """Show what a message quotes; what is not here is asked for."""
-        quote = message.quote
-        if quote is None:
-            return
-        if quote.position is None:
-            self._requests.fetch_quoted(message.message_id)
-        elif not quote.hidden:  # What is not shown here is nowhere to go to.
-            self._navigation.go_to(quote.position)
-
-    def _follow_quote(self, message: MessageView, quote: QuoteView) -> None:
-        """By keys, which go on from what is quoted; of what is not here it is said instead."""
-        self.go_to_quoted(message)
-        if quote.from_before:
-            self._announcer.arrived(from_before_words()[1])
-        elif quote.position is None:
-            self._announcer.arrived(tr("Asked for the message that is not here yet"))
-        elif quote.hidden:
-            self._announcer.arrived(not_shown_words())
-        else:
-            self._scene.focus_key = message_key(quote.message_id)
-            self._canvas.repaint()
-            self._tell_focus()
 
     # scrolling ----------------------------------------------------------------------------------
 
@@ -457,7 +436,7 @@ class TimelineInteraction:
             case Qt.Key.Key_Delete if can.delete:
                 requests.delete(message)
             case Qt.Key.Key_Q if message.quote is not None:
-                self._follow_quote(message, message.quote)
+                self._quotes.follow(message, message.quote)
             case _:
                 return False
         return True

@@ -123,6 +123,8 @@ class Scene:
         self.leaving: frozenset[MessageId] = frozenset()
         """Messages that are about to be deleted for everybody."""
         self._explained: set[RowKey] = set()
+        self._asked: set[MessageId] = set()
+        """Messages whose quote of what is not here was followed."""
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
         self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
@@ -139,6 +141,7 @@ class Scene:
             is_pair=lambda: self.is_pair,
             is_verified=lambda sender_id: sender_id in self.verified,
             is_leaving=lambda message_id: message_id in self.leaving,
+            is_asked=self._asked.__contains__,
             now_ms=self.now_ms,
             describe=self.describe,
             others=lambda: len(self.others),
@@ -173,6 +176,12 @@ class Scene:
         self._boxes.clear()
         self._unfolded.clear()
         self._explained.clear()
+        self._asked.clear()
+
+    def ask_for_quoted(self, message_id: MessageId) -> None:
+        """What this message quotes was asked for, and the quote says so."""
+        self._asked.add(message_id)
+        self._boxes.pop(message_key(message_id), None)
 
     def explain(self, key: RowKey) -> None:
         """Open the details of a marker, or close them."""
