@@ -32,7 +32,7 @@ class ScriptedFiles:
         self.gone: dict[MessageId, ChatError] = {}
         """Why a file that a row calls complete cannot be saved."""
         self.gate = asyncio.Event()
-        """Until it is set, saving takes its time."""
+        """Until it is set, sending and saving take their time."""
         self.gate.set()
 
     async def send(  # noqa: PLR0913 - as in ``engine.api``
@@ -52,6 +52,7 @@ class ScriptedFiles:
     ) -> MessageId:
         del conversation_id, name, media_type, caption, mentions, reply_to
         del thumbnail, width, height
+        await self.gate.wait()
         self.asked.append(("send", path))
         return MessageId(f"file {len(self.asked)}")
 

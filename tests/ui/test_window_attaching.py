@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
-from engine.api import MAX_LARGE_FILE_BYTES
+from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from engine.events import ConversationRemoved, MessageRemoved
 from tests.patience import PATIENCE_S
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
@@ -128,6 +128,50 @@ def test_what_is_being_read_is_shown_where_it_will_be_attached(
             may.set()
             await until(lambda: len(pane.attaching.files) == 2)
             assert seen_words(bar) == ["first.pdf", "5 bytes", "late.pdf", "5 bytes"]
+
+    play(scenario)
+
+
+def test_what_was_read_and_refused_is_not_shown_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may = threading.Event()
+    (path := tmp_path / "none.bin").touch()
+    read_when_set(monkeypatch, may)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files([path])
+            await until(lambda: seen_words(pane.attachment_bar) == ["none.bin", "Being read…"])
+            may.set()
+            await until(lambda: "“none.bin” is empty." in seen_words(pane.composer))
+            assert not pane.attachment_bar.isVisible()
+
+    play(scenario)
+
+
+def test_a_large_file_that_was_sent_is_shown_until_it_has_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "film.bin"
+    path.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            pane, elsewhere = it.window.pane, engine.add_group("Walks")
+            bar = pane.attachment_bar
+            engine.blobs.gate.clear()
+            pane.attaching.take_files([path])
+            await until(lambda: len(pane.attaching.files) == 1)
+            pane.composer.submit()
+            await until(lambda: seen_words(bar) == ["film.bin", "Being sealed…"])
+            assert not pane.composer.send.isEnabled(), "there is nothing more to send"
+            it.window.open_conversation(elsewhere)
+            assert not bar.isVisible()
+            it.window.open_conversation(group)
+            await until(lambda: seen_words(bar) == ["film.bin", "Being sealed…"])
+            engine.blobs.gate.set()
+            await until(lambda: not bar.isVisible())
+            assert engine.blobs.asked == [("send", str(path))]
 
     play(scenario)
 

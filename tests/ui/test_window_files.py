@@ -18,7 +18,7 @@ from engine.core.ids import ConversationId
 from engine.events import MessageKind, MessageView
 from engine.file_views import FileView
 from tests.ui.driving import Key, Stage, group_stage, play, until
-from tests.ui.on_messages import ask_by_menu, in_view, last_row
+from tests.ui.on_messages import ask_by_menu, in_view, last_row, notice_button
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_people import picture_bytes
 from tests.ui.seeing import seen_words, sheet_of, spoken_rows, words_of
@@ -494,6 +494,9 @@ def test_a_file_is_kept_where_one_wants(tmp_path: Path) -> None:
             target = tmp_path / "kept.txt"
             it.window.pane.files.write(row, target)
             await until(lambda: target.exists() and target.read_bytes() == b"abc")
+            await until(lambda: "Saved as kept.txt." in seen_words(it.window.notices))
+            notice_button(it, "Open the folder").click()
+            assert it.opened_urls == [f"file://{tmp_path}"]
             it.window.pane.files.write(row, tmp_path / "gone" / "kept.txt")
             await until(
                 lambda: any("save the file" in words for words in seen_words(it.window.notices))

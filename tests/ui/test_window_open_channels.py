@@ -149,6 +149,7 @@ def test_its_menu_has_what_a_channel_can_do() -> None:
             menu = it.window.pane.header.more.menu()
             assert entries(menu) == [
                 "About this channel…",
+                "Search this conversation",
                 "Delivery view",
                 "Fetch history",
                 "Mute",

@@ -37,6 +37,7 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
                 "About this person",
                 "Safety number…",
                 "Rename…",
+                "Search this conversation",
                 "Go to date…",
                 "Delivery view",
                 "Fetch history",

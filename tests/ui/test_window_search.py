@@ -13,7 +13,7 @@ from engine.core.ids import ParticipantId
 from engine.events import MemberView, SearchIndexed
 from tests.ui.driving import Key, Stage, group_stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.seeing import seen_words, sheet_of
+from tests.ui.seeing import choose, seen_words, sheet_of
 from ui.dialogs.group import CreateGroup
 from ui.dialogs.search import Acquaintance, Command, SearchSheet
 from ui.fuzzy import fit
@@ -78,6 +78,22 @@ def test_within_a_conversation_the_arrows_go_from_hit_to_hit() -> None:
             it.press(Key.Key_Escape)
             assert not bar.isVisible()
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_the_header_leads_to_the_search_and_its_view_back_to_the_chat() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            header, bar = it.window.pane.header, it.window.pane.finding
+            header.search.click()
+            assert bar.line.hasFocus()
+            it.press(Key.Key_Escape)
+            header.switch_view()
+            await until(lambda: not it.window.pane.chat.isVisible())
+            choose(header.more.menu(), "Search this conversation")
+            await until(lambda: bar.isVisible() and bar.line.hasFocus())
+            assert header.views.chosen_number == 0
 
     play(scenario)
 

@@ -1300,6 +1300,10 @@
         <translation>Le message qui n’est pas encore là a été demandé</translation>
     </message>
     <message>
+        <source>Asked for, and fetched by and by</source>
+        <translation>Demandé, sera récupéré dès que possible</translation>
+    </message>
+    <message>
         <source>Asked once</source>
         <translation>Demandé une fois</translation>
     </message>
@@ -1434,6 +1438,10 @@
     <message>
         <source>Being read…</source>
         <translation>Lecture en cours…</translation>
+    </message>
+    <message>
+        <source>Being sealed…</source>
+        <translation>Scellement en cours…</translation>
     </message>
     <message>
         <source>Besides these, of so many weeks the newest stays.</source>
@@ -4952,6 +4960,10 @@
         <translation>Enregistré sous {name}</translation>
     </message>
     <message>
+        <source>Saved as {name}.</source>
+        <translation>Enregistré sous {name}.</translation>
+    </message>
+    <message>
         <source>Saved in {path}. It holds no messages.</source>
         <translation>Enregistré dans {path}. Il ne contient aucun message.</translation>
     </message>
@@ -5050,6 +5062,10 @@
     <message>
         <source>Search this conversation</source>
         <translation>Rechercher dans cette conversation</translation>
+    </message>
+    <message>
+        <source>Search this conversation (Ctrl+F)</source>
+        <translation>Rechercher dans cette conversation (Ctrl+F)</translation>
     </message>
     <message>
         <source>Sections</source>
@@ -7673,7 +7689,7 @@
     </message>
     <message>
         <source>Your {emoji} went: a message keeps the {most} newest reactions of each person.</source>
-        <translation>Votre {emoji} a été retiré : un message garde les {most} réactions les plus récentes de chaque personne.</translation>
+        <translation>Votre {emoji} a été retiré&#xa0;: un message garde les {most} réactions les plus récentes de chaque personne.</translation>
     </message>
     <message>
         <source>a list of at most {most} multiaddrs, such as {example}</source>
@@ -9818,10 +9834,6 @@
     <message>
         <source>{name} has to decide</source>
         <translation>{name} doit décider</translation>
-    </message>
-    <message>
-        <source>{name} is being read</source>
-        <translation>Lecture de {name} en cours</translation>
     </message>
     <message>
         <source>{name} is no admin any more, by their own wish</source>

@@ -28,7 +28,7 @@ from ui.file_choice import Folders
 from ui.pictures import PictureError
 from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.attachment_bar import AttachmentBar
+from ui.window.attachment_bar import AttachmentBar, Coming
 from ui.window.composer import Composer
 
 MAX_TOGETHER = 10
@@ -116,20 +116,38 @@ class Attaching(QObject):
         self._pile = Pile()
         """What goes out with the next message."""
         self._slow = QTimer(self, singleShot=True, interval=_SHOWN_AFTER_MS)
-        """Until it is over, it is not shown what is being read, which may be there at once."""
-        self._slow.timeout.connect(partial(self._show, take_focus=False))
+        """Until it is over, what is being read or sent is not shown: it may be done at once."""
+        self._slow.timeout.connect(self._show_bar)
+        self._leaving: tuple[str, ...] = ()
+        """The names of files that were sent, and have no row yet."""
         composer.attach_requested.connect(self.choose)
         composer.box.files_given.connect(self.take_mime)
         bar.removed.connect(self._remove)
         bar.original_wanted.connect(self._take_original)
 
-    @property
-    def _being_read(self) -> tuple[str, ...]:
-        """The names that are shown of what is still being read."""
+    def _under_way(self) -> tuple[Coming, ...]:
+        """What is shown of files that are still being read, or sealed to be sent."""
         if self._slow.isActive():
             return ()
         left = MAX_TOGETHER - len(self.files)
-        return tuple(name for each in self._pile.readings for name in each.names)[:left]
+        read = [name for each in self._pile.readings for name in each.names][:left]
+        return (
+            *(Coming(name=name, words=tr("Being sealed…"), leaves=True) for name in self._leaving),
+            *(Coming(name=name, words=tr("Being read…")) for name in read),
+        )
+
+    def show_leaving(self, files: Sequence[Prepared]) -> None:
+        """These were sent in the open conversation, and have no row yet."""
+        names = tuple(file.name for file in files)
+        if names != self._leaving:
+            self._wait_to_show()
+            self._leaving = names
+            self._show_bar()
+
+    def _wait_to_show(self) -> None:
+        """Something begins: it may be over before anybody could read of it."""
+        if not self._under_way():
+            self._slow.start()
 
     @property
     def files(self) -> tuple[Prepared, ...]:
@@ -138,7 +156,7 @@ class Attaching(QObject):
 
     def put_aside(self) -> Pile:
         """Nothing goes out for now; what is still being read comes to the pile all the same."""
-        aside, self._pile = self._pile, Pile()
+        aside, self._pile, self._leaving = self._pile, Pile(), ()
         self._composer.wait_for_files(waits=False, go_on=False)
         self._show(take_focus=False)
         return aside
@@ -157,8 +175,11 @@ class Attaching(QObject):
         self._show()
         return files
 
+    def _show_bar(self) -> None:
+        self._bar.show_files(self.files, self._under_way())
+
     def _show(self, *, take_focus: bool = True) -> None:
-        self._bar.show_files(self.files, self._being_read)
+        self._show_bar()
         self._composer.has_attachment(bool(self.files))
         if self.files and take_focus:
             self._composer.box.setFocus()
@@ -218,8 +239,8 @@ class Attaching(QObject):
         The message waits for ``work``, and goes out by itself only if that refuses nothing.
         """
         reading = Reading(self._pile, names)
-        if names and not self._being_read:
-            self._slow.start()
+        if names:
+            self._wait_to_show()
         reading.pile.readings.append(reading)
         self._composer.wait_for_files(waits=True)
 
@@ -231,10 +252,9 @@ class Attaching(QObject):
             finally:
                 pile = reading.pile
                 pile.readings.remove(reading)
-                if reading.names:
-                    self._show_changed(pile)
                 pile.refusal = refusal or pile.refusal
                 if pile is self._pile:
+                    self._show_bar()
                     self._complain()
                     waits = bool(pile.readings)
                     self._composer.wait_for_files(waits=waits, go_on=is_good)

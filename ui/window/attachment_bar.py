@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec import Struct
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPixmap, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
@@ -18,6 +19,15 @@ from ui.translate import tr
 _THUMBNAIL = QSize(64, 48)
 _WIDTH = 230
 """Of one among several, if its button is no wider."""
+
+
+class Coming(Struct, frozen=True, kw_only=True):
+    """A file that is being read to go out with the message, or that has left and has no row yet."""
+
+    name: str
+    words: str
+    """What happens to it."""
+    leaves: bool = False
 
 
 class _Along(QScrollArea):
@@ -56,15 +66,15 @@ class AttachmentBar(Area):
         whole.addWidget(self._scrolled)
         self.hide()
 
-    def show_files(self, files: Sequence[Prepared], being_read: Sequence[str] = ()) -> None:
-        """``being_read``: the names of those that come to them soon."""
+    def show_files(self, files: Sequence[Prepared], under_way: Sequence[Coming] = ()) -> None:
         for item in (*self.items, *self._coming):
             self._row.removeWidget(item)
             item.hide()
             item.deleteLater()
         self.items = [AttachedFile(file) for file in files]
-        self._coming = [_ComingFile(name) for name in being_read]
-        shown = (*self.items, *self._coming)
+        self._coming = [_ComingFile(one) for one in under_way]
+        leaving = sum(one.leaves for one in under_way)
+        shown = (*self._coming[:leaving], *self.items, *self._coming[leaving:])
         width = max((item.one_of_several() for item in self.items), default=0)
         width = max(width, current_theme().metrics.scaled(_WIDTH))
         for place, item in enumerate(self.items):
@@ -82,12 +92,14 @@ class AttachmentBar(Area):
         bar = self._scrolled.horizontalScrollBar().sizeHint().height() if scrolls else 0
         self._scrolled.setFixedHeight(height + bar)
         self.setVisible(bool(shown))
-        names = ", ".join(file_name(name) for name in (*(file.name for file in files), *being_read))
+        coming = [one.name for one in under_way if not one.leaves]
+        going = [*(file.name for file in files), *coming]
+        names = ", ".join(map(file_name, going))
         self.setAccessibleName(
             tr(
                 "%n files go out with the message: {names}",
                 "Goes out with the message: {names}",
-                len(shown),
+                len(going),
             ).format(names=names)
         )
 
@@ -149,17 +161,17 @@ class AttachedFile(QWidget):
 
 
 class _ComingFile(QWidget):
-    """It is still being read, and takes its place among the others then."""
+    """It takes its place among the others once it was read, or goes once it was sealed."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, coming: Coming) -> None:
         super().__init__()
-        self.setAccessibleName(tr("{name} is being read").format(name=file_name(name)))
+        self.setAccessibleName(f"{file_name(coming.name)}, {coming.words}")
         texts = QVBoxLayout(self)
         texts.setContentsMargins(0, 0, 0, 0)
         texts.setSpacing(0)
         middle = Qt.TextElideMode.ElideMiddle
-        texts.addWidget(ElidedText(one_line(name), face="small", strong=True, elided=middle))
-        texts.addWidget(ElidedText(tr("Being read…"), face="caption", colour="ink2"))
+        texts.addWidget(ElidedText(one_line(coming.name), face="small", strong=True, elided=middle))
+        texts.addWidget(ElidedText(coming.words, face="caption", colour="ink2"))
         texts.addStretch(1)
 
 

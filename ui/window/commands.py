@@ -82,7 +82,7 @@ class Commands(QObject):
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
         menu.add_hidden(tr("Emoji"), ("Ctrl+E",), window.pane.ask_emoji)
-        menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), window.pane.finding.begin)
+        menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), self.search_here)
         menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search_list)
         menu.add_hidden(tr("About the conversation"), ("Alt+Return",), window.side.toggle)
         menu.add_hidden(tr("Inspect"), ("Ctrl+I", "Ctrl+Shift+I"), window.inspector.toggle)
@@ -179,6 +179,11 @@ class Commands(QObject):
         window = self._window
         if window.pages.currentWidget() is window.body:
             window.panel.step(rows)
+
+    def search_here(self) -> None:
+        """In the open conversation, in its chat."""
+        self._window.pane.header.show_chat()
+        self._window.pane.finding.begin()
 
     def back(self) -> None:
         window = self._window

@@ -5,7 +5,15 @@ from datetime import datetime
 from functools import partial
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QIcon, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import (
+    QAction,
+    QIcon,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.ids import ParticipantId
@@ -41,6 +49,8 @@ _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
 _NO_VIEWS_BELOW = 500
 """Then the menu alone leads to the other view."""
+_NO_SEARCH_BELOW = 620
+"""Likewise to the search."""
 _BESIDE_INVITE = 255
 """For a name, beads and buttons; whatever the button is called in a language."""
 _LEAST_NAME = 76
@@ -141,6 +151,8 @@ class ConversationHeader(Area):
     """The view of the delivery instead of the chat, or the chat again."""
     history_requested = Signal(object)
     """For so many days; None: for all there is."""
+    search_requested = Signal()
+    """In this conversation."""
     focus_left = Signal()
     """What had the focus is gone."""
 
@@ -167,6 +179,8 @@ class ConversationHeader(Area):
         self.views.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._view_actions: list[QAction] = []
         self.invite = Button(tr("Invite people"), icon_name="join")
+        self.search = IconButton("search", tr("Search this conversation (Ctrl+F)"))
+        self.search.clicked.connect(self.search_requested)
         self.more = IconButton("more", tr("Group menu"))
         self._group_menu = Menu(self)
         self._person_menu = Menu(self)
@@ -181,6 +195,7 @@ class ConversationHeader(Area):
         person.setAccessibleName(tr("Menu of this person"))
         self._add(group, tr("About this group"), "info", self.about_requested.emit)
         self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
+        self._add_search(group)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_view(group)
         self._add_history(group)
@@ -193,6 +208,7 @@ class ConversationHeader(Area):
         self._add(person, tr("About this person"), "info", self.about_requested.emit)
         self._add(person, tr("Safety number…"), "key", self.safety_number_requested.emit)
         self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
+        self._add_search(person)
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_view(person)
         self._add_history(person)
@@ -208,6 +224,7 @@ class ConversationHeader(Area):
     def _build_channel_menu(self, menu: Menu) -> MuteEntries:
         menu.setAccessibleName(tr("Menu of this channel"))
         self._add(menu, tr("About this channel…"), "info", self.channel_requested.emit)
+        self._add_search(menu)
         self._add_view(menu)
         self._add_history(menu)
         mute = MuteEntries(menu, self.mute_requested.emit)
@@ -223,9 +240,20 @@ class ConversationHeader(Area):
         self._icons[action] = icon_name
         return action
 
+    def _add_search(self, menu: Menu) -> None:
+        words = tr("Search this conversation")
+        action = self._add(menu, words, "search", self.search_requested.emit)
+        action.setShortcut(QKeySequence("Ctrl+F"))  # The window listens for it; this tells of it.
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+
     def _add_view(self, menu: Menu) -> None:
         action = self._add(menu, tr("Delivery view"), "data", self.switch_view)
         self._view_actions.append(action)
+
+    def show_chat(self) -> None:
+        """And not its delivery."""
+        if self.views.chosen_number:
+            self.views.choose(0)
 
     def switch_view(self) -> None:
         """From the chat to its delivery, or back."""
@@ -268,6 +296,7 @@ class ConversationHeader(Area):
         self._row.addWidget(self.invite)
         self._row.addWidget(self.beads)
         self._row.addWidget(self.views)
+        self._row.addWidget(self.search)
         self._row.addWidget(self.more)
         self.views.chosen.connect(self._view_chosen)
         self.about.clicked.connect(self.about_requested)
@@ -380,6 +409,7 @@ class ConversationHeader(Area):
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
         self.views.setVisible(room >= _NO_VIEWS_BELOW)
+        self.search.setVisible(room >= _NO_SEARCH_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         self.about.setVisible(room >= _ONLY_WORDS_BELOW)
         self.beads.set_short(room < _SHORT_BELOW or not self._beads_leave_the_name())
@@ -400,7 +430,7 @@ class ConversationHeader(Area):
 
     def _room_for_name(self, *beside: QWidget) -> int:
         """What the name has beside all that is shown, and those."""
-        parts = (self.back, self.about, self.beads, self.views, self.more)
+        parts = (self.back, self.about, self.beads, self.views, self.search, self.more)
         shown = [*beside, *(part for part in parts if not part.isHidden())]
         widths = (part.sizeHint().expandedTo(part.minimumSize()).width() for part in shown)
         margins = self._row.contentsMargins()

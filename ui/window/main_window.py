@@ -308,6 +308,7 @@ class MainWindow(QMainWindow):
     def _connect_header(self) -> None:
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self.commands.back)
+        header.search_requested.connect(self.commands.search_here)
         header.date_requested.connect(lambda: self.flows.go_to_date(pane.timeline))
         for wish, flow in (
             (header.invite_requested, self.flows.invite),
@@ -344,6 +345,7 @@ class MainWindow(QMainWindow):
         pane.file_open_requested.connect(
             lambda message: about.open_file(message, self._surroundings.open_url)
         )
+        pane.files.saved.connect(lambda path: about.say_saved(path, self._surroundings.open_url))
         pane.load_failed.connect(self._load_failed)
         pane.stores_requested.connect(self.commands.stores)
 

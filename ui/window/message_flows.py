@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -25,7 +26,7 @@ from ui.window.notices import Notice, NoticesBar
 from ui.window.one_sheet import OneSheet
 
 SAID_MS: Final = 10_000
-"""How long it is said where a message went, or which reactions did."""
+"""How long it is said where a message went, where a file was saved, or which reactions are gone."""
 _FORWARDED = "forwarded"
 _NAME = 60
 _NAMES_SAID = 2
@@ -183,6 +184,23 @@ class MessageFlows(QObject):
                     (words.format(name=one_line(one.name, _NAME_ON_BUTTON)), partial(show, one))
                     for one in went[:_NAMES_SAID]
                 ),
+                lasts_ms=SAID_MS,
+            )
+        )
+
+    def say_saved(self, path: str, open_url: Callable[[QUrl], bool]) -> None:
+        """``path``: of the file, whose folder a button opens."""
+        place = Path(path)
+
+        def show_folder() -> None:
+            open_url(QUrl.fromLocalFile(str(place.parent)))
+
+        self._notices.raise_notice(
+            Notice(
+                key="saved",
+                level=NoticeLevel.INFO,
+                text=tr("Saved as {name}.").format(name=one_line(place.name, _NAME)),
+                actions=((tr("Open the folder"), show_folder),),
                 lasts_ms=SAID_MS,
             )
         )

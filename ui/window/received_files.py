@@ -31,6 +31,8 @@ _LARGEST = QSize(4096, 4096)
 class ReceivedFiles(QObject):
     open_requested = Signal(MessageView)
     """Its file is to be opened by another program."""
+    saved = Signal(str)
+    """Where the user wanted it."""
 
     def __init__(  # noqa: PLR0913 - what files are read, shown and kept with
         self,
@@ -198,6 +200,7 @@ class ReceivedFiles(QObject):
     def write(self, message: MessageView, path: Path) -> None:
         async def work() -> None:
             await self._engine.files.save_as(message.conversation_id, message.message_id, str(path))
+            self.saved.emit(str(path))
 
         self._tasks.spawn(work, purpose=tr("save the file"))
 

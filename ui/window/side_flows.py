@@ -88,6 +88,7 @@ class SideFlows(QObject):
             loaded=self._shared_messages,
         )
         self._files.open_requested.connect(self.file_open_requested)
+        self._files.saved.connect(pane.files.saved)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_AGAIN_MS)

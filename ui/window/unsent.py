@@ -50,6 +50,8 @@ class UnsentTexts(QObject):
     returned = Signal(str, object)
     """Conversation id and the ``Unsent`` that could not be sent."""
     draft_saved = Signal(str, str)
+    files_changed = Signal(str)
+    """Conversation id: what ``files_on_their_way`` says."""
 
     def __init__(self, engine: ChatEngine, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,6 +60,7 @@ class UnsentTexts(QObject):
         self._in_order = asyncio.Lock()
         self._drafts: dict[ConversationId, Draft] = {}
         self._sending: Counter[ConversationId] = Counter()
+        self._files: dict[ConversationId, list[Prepared]] = {}
 
     def draft(self, conversation: ConversationView) -> Draft:
         """What was last written here, or else what the engine keeps."""
@@ -72,6 +75,10 @@ class UnsentTexts(QObject):
         """Something is on its way there, and may have no row yet."""
         return self._sending[conversation_id] > 0
 
+    def files_on_their_way(self, conversation_id: ConversationId) -> tuple[Prepared, ...]:
+        """Those that have no row yet, in order: the engine seals them first."""
+        return tuple(self._files.get(conversation_id, ()))
+
     def forget(self, conversation_id: ConversationId) -> None:
         self._drafts.pop(conversation_id, None)
 
@@ -85,7 +92,13 @@ class UnsentTexts(QObject):
                     await self._send_in_turn(conversation_id, unsent)
             finally:
                 self._sending[conversation_id] -= 1
+                if unsent.file is not None:
+                    self._files[conversation_id].remove(unsent.file)
+                    self.files_changed.emit(conversation_id)
 
+        if unsent.file is not None:
+            self._files.setdefault(conversation_id, []).append(unsent.file)
+            self.files_changed.emit(conversation_id)
         self.draft_saved.emit(conversation_id, "")
         self._tasks.spawn(work, purpose=tr("send the message"), retry=False)
 

@@ -98,6 +98,7 @@ class Writing(QObject):
         composer.cancelled.connect(self.cancel)
         bar.cancelled.connect(self.cancel)
         outbox.returned.connect(self._take_back)
+        outbox.files_changed.connect(self._show_files)
 
     # --- what is written in -----------------------------------------------------------------------
 
@@ -112,6 +113,7 @@ class Writing(QObject):
         if waiting.answered is not None:
             self._answer(waiting.answered)
         self._attaching.bring_back(waiting.files)
+        self._show_files(conversation.conversation_id)
         if waiting.edited is not None:
             self.edit(waiting.edited)
             self._mentioning.write(waiting.new)
@@ -206,6 +208,10 @@ class Writing(QObject):
         for conversation_id, waiting in self._waiting.items():
             if waiting.about is not None and waiting.about.message_id == message_id:
                 self._waiting[conversation_id] = _Waiting(files=waiting.files)
+
+    def _show_files(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._open_id():
+            self._attaching.show_leaving(self._outbox.files_on_their_way(conversation_id))
 
     # --- sending ----------------------------------------------------------------------------------
 
