@@ -576,6 +576,26 @@ def test_ones_own_says_how_it_reaches_the_others() -> None:
     play(scenario)
 
 
+def test_who_holds_it_has_a_line_of_its_own_where_there_is_no_room() -> None:
+    held = replace(LOGS, held_whole_by=(member("Luc").participant_id,))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, held)
+            await until(lambda: in_view(it, row))
+            words = "held as a whole by 1 of 1"
+            box = file_of(it, row)
+            assert (box.state, box.held) == (f"24.0 MB, not fetched yet · {words}", "")
+            it.window.resize(340, 700)
+            await until(lambda: file_of(it, row).held == words)
+            box = file_of(it, row)
+            assert box.state == "24.0 MB, not fetched yet"
+            assert box.held_line.top() >= box.rect.bottom()
+            assert box.held_line.bottom() <= box.buttons[0][1].top()
+
+    play(scenario)
+
+
 def test_what_somebody_holds_is_not_said_to_be_with_nobody() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

@@ -60,6 +60,9 @@ class FileBox(Struct, frozen=True, kw_only=True):
     """A picture that moves where it is shown large."""
     line: QRectF = QRectF()
     """Of the state, below a picture."""
+    held: str = ""
+    """Who has it, if that has no room beside the state."""
+    held_line: QRectF = QRectF()
     bar: QRectF = QRectF()
     done: float = 0.0
     """Of the bar, from 0 to 1."""
@@ -77,6 +80,8 @@ class FileBox(Struct, frozen=True, kw_only=True):
             is_picture=self.is_picture,
             is_moving=self.is_moving,
             line=self.line.translated(right, 0),
+            held=self.held,
+            held_line=self.held_line.translated(right, 0),
             bar=self.bar.translated(right, 0),
             done=self.done,
             problem=self.problem,
@@ -125,10 +130,9 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     file = message.file or file
     shows_picture = is_picture(file) and not broken
     held = holders_words(file, others, is_own=message.is_own, pair=pair)
-    state, widest = (
-        " · ".join(word for word in (words, held) if word)
-        for words in (state_words(file), widest_state_words(file))
-    )
+    state, widest = state_words(file), widest_state_words(file)
+    if held and _fits(f"{widest} · {held}", room, theme, beside_icon=not shows_picture):
+        state, widest, held = f"{state} · {held}", f"{widest} · {held}", ""
     rect = QRectF(0, top + 2, 0, 0)
     rect.setSize(
         _picture_size(file, room) if shows_picture else _card_size(file, widest, room, theme)
@@ -149,6 +153,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
         return box
     below = _Below(message, file, theme, room=room, rect=rect)
     line = below.line(widest) if shows_picture else QRectF()
+    held_line = below.line(held) if held else QRectF()
     bar = below.bar()
     problem, problem_rect = ("", QRectF()) if said_below else below.problem()
     buttons = below.buttons(acts_of(message))
@@ -157,12 +162,20 @@ def file_box(  # noqa: PLR0913 - what it is, and where
         bottom=below.y,
         width=max(rect.width(), below.width),
         line=line,
+        held=held,
+        held_line=held_line,
         bar=bar,
         done=done_share(file) or 0.0,
         problem=problem,
         problem_rect=problem_rect,
         buttons=buttons,
     )
+
+
+def _fits(words: str, room: float, theme: Theme, *, beside_icon: bool) -> bool:
+    """In the line of the state."""
+    icon = theme.metrics.scaled(_ICON) + theme.metrics.gap(10) if beside_icon else 0.0
+    return advance(theme.type.caption.font, words) + icon + 2 <= room
 
 
 class _Below:
@@ -255,6 +268,7 @@ class FilePainter:
             self._line(box.line, box.state, theme.type.caption.font, quiet)
         else:
             self._card(message, box)
+        self._line(box.held_line, box.held, theme.type.caption.font, quiet)
         if not box.bar.isEmpty():
             self._bar(box)
         if box.problem:
