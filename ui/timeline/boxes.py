@@ -158,9 +158,9 @@ class Measure:
     is_pair: Callable[[], bool]
     is_verified: Callable[[ParticipantId], bool]
     is_leaving: Callable[[MessageId], bool]
-    is_asked: Callable[[MessageId], bool]
-    """Of the message whose quote was followed."""
     """Whether a message is about to be deleted for everybody."""
+    is_asked: Callable[[MessageId], bool]
+    """Whether what a message quotes was asked for, as it is not here."""
     now_ms: Callable[[], UnixMs]
     describe: Describe
     """What a link of ours in a message says."""
