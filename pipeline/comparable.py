@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Table
 from pipeline import coverage, silver
 from pipeline.coverage import BEGINNINGS, CLASH, OTHER_KEY, OVERLAP, WHOSE
-from pipeline.persisted import if_any
+from pipeline.persisted import if_any, persisted
 from pipeline.session import for_few_rows
 
 OVERLAP_MS: Final = 5_000
@@ -45,7 +45,7 @@ class Once:
         """
         self.rows = rows
         """Each once."""
-        blocks = in_blocks(rows).persist()
+        blocks = persisted(in_blocks(rows))
         repeats = if_any(silver.told_again(blocks, *within))
         self.kept = [blocks, repeats]
         self.several = rows.join(F.broadcast(repeats), "log_id", "left_semi")
@@ -55,7 +55,7 @@ class Once:
             others = F.broadcast(repeats), "log_id", "left_anti"
             self.rows = rows.join(*others).unionByName(once)
             blocks = blocks.join(*others).unionByName(in_blocks(once))
-        self.summed = together(blocks).persist()
+        self.summed = persisted(together(blocks))
         """``together`` of these rows."""
         self.kept.append(self.summed)
 
@@ -85,7 +85,7 @@ class Comparable:
         shown = shot.summed.where(is_under_key)
         self._heard = event.summed.where(is_under_key)
         with for_few_rows(spark):
-            self._newest = silver.newest_snapshots(shown).persist()
+            self._newest = persisted(silver.newest_snapshots(shown))
             older = if_any(silver.older_snapshots(shown, self._newest))
             self._taken = shown.join(F.broadcast(older), [*WHOSE, *silver.SNAPSHOT], "left_anti")
             self._irregular = if_any(silver.irregular(self._taken))
@@ -95,7 +95,7 @@ class Comparable:
         other = event.summed.where(~is_under_key & F.col("channel").isNotNull()).select(*WHOSE)
         with for_few_rows(spark):
             part = coverage.parts(self._heard, self._newest, log.where(is_under_key))
-            self._part = part.persist()
+            self._part = persisted(part)
             self.odd = if_any(not_comparable(self._part, odd_log, self._clashing, other))
             """channel, participant, problem: who does not take part, and why."""
         self._left_out = None if self.odd.isEmpty() else self.odd

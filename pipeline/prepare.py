@@ -31,7 +31,7 @@ from pipeline.audit.cells import MOST_BROADCAST
 from pipeline.clock import clocks
 from pipeline.comparable import Comparable, events_once, main_key, snapshots_once, taking_part
 from pipeline.lake import SEGMENT, Lake, Run
-from pipeline.persisted import if_any
+from pipeline.persisted import if_any, persisted
 from pipeline.session import for_few_rows
 from pipeline.tables import RUN, Json, Part
 
@@ -248,7 +248,7 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
     stays = coverage.stays(told(MEMBERSHIP), clock).coalesce(1)
     stay = _keep(run, "stay", stays, "channel", keys)
     seen = coverage.corrected(there("seen", "participant"), clock)
-    told_of = silver.told_of(entry, message).persist()
+    told_of = persisted(silver.told_of(entry, message))
     several = if_any(told_of.where("NOT is_plain").select("mid"))
     chosen = F.broadcast(several) if several.count() <= MOST_BROADCAST else several
     alike = if_any(silver.told_alike(message.join(chosen, "mid", "left_semi")))

@@ -26,6 +26,7 @@ from pipeline.coverage import (
     WHOSE,
     is_during,
 )
+from pipeline.persisted import persisted
 from pipeline.silver import MINORITY
 
 if TYPE_CHECKING:
@@ -97,9 +98,8 @@ def gated(
         .withColumn("is_unseen", F.coalesce("is_partly", F.lit(False)) & (F.col("kind") == _EARLY))
     )
     lacking = lacking.withColumn("is_unseen", ~F.col("is_whole"))
-    told = reduce(
-        DataFrame.unionByName, (rows.select(*columns, "is_unseen") for rows in (lacking, others))
-    ).persist()
+    both = (rows.select(*columns, "is_unseen") for rows in (lacking, others))
+    told = persisted(reduce(DataFrame.unionByName, both))
     found = (
         told.where("NOT is_unseen")
         .unionByName(_conflicting(observed), allowMissingColumns=True)

@@ -64,7 +64,7 @@ _Answer = TypeVar(
     proto.ReleaseExecuteResponse,
     proto.ReleaseSessionResponse,
 )
-_Call: TypeAlias = "Callable[..., Message | Iterator[Message]]"
+Call: TypeAlias = "Callable[..., Message | Iterator[Message]]"
 
 
 class DuckChannel:
@@ -107,6 +107,10 @@ class DuckChannel:
 
     def _command(self, command: proto.Command) -> None:
         which = command.WhichOneof("command_type")
+        if which == "create_dataframe_view":
+            view = command.create_dataframe_view
+            self._tables.give_name(view.name, view.input)
+            return
         write = command.write_operation
         if which != "write_operation" or write.source != "parquet":
             raise NotHere(f"command {which}")
@@ -160,8 +164,8 @@ class DuckChannel:
 
     # --- what a channel has -----------------------------------------------------------------------
 
-    def _called(self, method: str, *_arguments: object, **_options: object) -> _Call:
-        answers: Mapping[str, _Call] = {
+    def _called(self, method: str, *_arguments: object, **_options: object) -> Call:
+        answers: Mapping[str, Call] = {
             "ExecutePlan": self._execute,
             "AnalyzePlan": self._analyze,
             "Config": self._config,

@@ -99,6 +99,7 @@ class Tables:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._known: dict[tuple[int, str], Table] = {}
+        self._named: dict[str, Table] = {}
 
     def of(self, relation: "Relation") -> Table:
         """Raises NotHere and what DuckDB raises."""
@@ -118,6 +119,10 @@ class Tables:
         self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {found.query}")
         key = relation.common.plan_id, relation.WhichOneof("rel_type") or ""
         self._known[key] = replace(found, sql=f"SELECT * FROM {name}", made_of=())
+
+    def give_name(self, name: str, relation: "Relation") -> None:
+        """It is read by that name from now on."""
+        self._named[name] = self.of(relation)
 
     def rows(self, table: Table) -> pa.Table:
         found = self._connection.sql(table.query).to_arrow_table()
@@ -181,6 +186,11 @@ class Tables:
         return self._made(relation, f"SELECT * FROM {name}")
 
     def read(self, relation: "Relation") -> Table:
+        if relation.read.WhichOneof("read_type") == "named_table":
+            name = relation.read.named_table.unparsed_identifier
+            if name not in self._named:
+                raise NotHere(f"table {name}")
+            return self._named[name]
         source = relation.read.data_source
         if source.format != "parquet":
             raise NotHere(f"reading {source.format}")

@@ -15,6 +15,7 @@ from pipeline.metrics.delivery import acks, delivery, held_by_all, histogram, tr
 from pipeline.metrics.false_acks import false_acks
 from pipeline.metrics.flow import activity, links, worst_messages
 from pipeline.metrics.pairs import clock, pairs
+from pipeline.persisted import persisted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Metrics:
 
 
 def metrics(silver: Silver) -> Metrics:
-    found = pairs(silver.event, silver.message, silver.member, silver.log).persist()
+    found = persisted(pairs(silver.event, silver.message, silver.member, silver.log))
     tables = {
         "delivery": delivery(found),
         "acks": acks(found),

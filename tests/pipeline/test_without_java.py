@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from google.protobuf.message import Message
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.sqlite_log import find_logs
 from pipeline import cli, session
 from pipeline.cli import Command, parser
+from pipeline.duck import channel
+from pipeline.duck.channel import Call, DuckChannel
 from pipeline.duck.errors import DuckError
 from pipeline.lake import Lake
+from pipeline.persisted import persisted
 from pipeline.simulate.case import Case
 from pipeline.tables.delta import NAME as DELTA
 from tests.pipeline.log_files import remove_entry, swap_entries
@@ -172,6 +176,34 @@ def test_tables_that_only_spark_has_are_left_to_it(tmp_path: Path) -> None:
         json.dumps({"format": 2, "tables": {"silver/log": {"format": DELTA}}}), encoding="utf-8"
     )
     assert Lake(tmp_path).takes_spark()
+
+
+def test_a_question_does_not_tell_how_what_was_kept_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However much of that there is: each step would make it twice as long."""
+    sizes: list[int] = []
+
+    class Weighed(DuckChannel):
+        def unary_stream(self, method: str, *arguments: object, **options: object) -> Call:
+            call = super().unary_stream(method, *arguments, **options)
+
+            def weighed(request: Message, **more: object) -> Message | Iterator[Message]:
+                sizes.append(request.ByteSize())
+                return call(request, **more)
+
+            return weighed
+
+    monkeypatch.setattr(channel, "DuckChannel", Weighed)
+    with session.session(WITHOUT_JAVA) as here:
+        rows = here.range(3)
+        for _ in range(8):
+            rows = persisted(rows.union(rows))
+            assert rows.columns == ["id"]
+        assert len(rows.collect()) == 3 * 2**8
+        assert sizes[-1] < 300
+        with pytest.raises(DuckError, match="table unheard_of"):
+            here.table("unheard_of").collect()
 
 
 def test_what_nobody_has_said_in_its_words_is_refused_in_a_line() -> None:
