@@ -1,24 +1,40 @@
 """What is asked for several times is made once; what is empty is left out of what follows."""
 
+from typing import Final
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
 
-from pipeline.session import is_here
+from pipeline.session import is_here, is_small
 from pipeline.tables.parquet import nothing
+
+FEW_ROWS: Final = 10_000
+FEW_BYTES: Final = 2**20
+"""Not more than so many are part of a plan: they go to each task anew."""
 
 
 def persisted(rows: DataFrame) -> DataFrame:
     """The rows, to be made once.
 
-    Without Java they have a name from then on.  Else each question about what is made of them would
-    bring along how they are made, and to write that down took as long as all answers.
+    Where there is little input, planning is most of the work, and each question about what is made
+    of them would bring along how they are made.  So few rows stand in the plans themselves, and
+    without Java all have a name there.
     """
-    if not is_here(rows.sparkSession):
-        return rows.persist()
-    name = f"kept_{uuid4().hex}"
-    rows.createTempView(name)
-    return rows.sparkSession.table(name).persist()
+    spark = rows.sparkSession
+    if is_here(spark):
+        name = f"kept_{uuid4().hex}"
+        rows.createTempView(name)
+        return spark.table(name).persist()
+    kept = rows.persist()
+    if not is_small(spark):
+        return kept
+    few = kept.limit(FEW_ROWS + 1).toArrow()
+    if few.num_rows > FEW_ROWS or few.nbytes > FEW_BYTES:
+        return kept
+    kept.unpersist()
+    schema = StructType([StructField(one.name, one.dataType) for one in rows.schema])
+    return spark.createDataFrame(few, schema)
 
 
 def if_any(rows: DataFrame) -> DataFrame:
