@@ -395,6 +395,7 @@ def test_what_one_sends_draws_the_header_once_and_nowhere_says_that_it_waited(
                 drawn.append(view.waiting_to_send)
                 show(view, messages)
 
+            await turn()  # What opening the conversation draws is drawn by then.
             monkeypatch.setattr(header, "show_conversation", draw)
             own = engine.row(group, member("Ines", is_self=True), "Lovely")
             engine.arrive(own)
