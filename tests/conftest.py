@@ -5,7 +5,7 @@ so none waits long for another in the end.  What is about Spark is one worker's,
 second Spark takes longer than most that is done with it.  Each worker imports another part of the
 modules first: where nothing is compiled yet, as in a fresh clone, each compiles its part only.
 What modules and thousands of tests consist of is not looked through when garbage is collected, nor
-while it is being made.
+while it is being made, nor is what the modules before have left, such as trees of all sources.
 
 Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
@@ -118,8 +118,11 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
     yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
     logged = [logging.Formatter().format(record) for record in _TRACEBACKS.logged]
     _TRACEBACKS.logged.clear()
     is_expected = item.get_closest_marker("logs_a_traceback") is not None
