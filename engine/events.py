@@ -294,6 +294,8 @@ class AnnotationView(Struct, frozen=True, kw_only=True):
     target_id: MessageId
     target_text: str
     """The beginning of what the message says now; "" if it is not here."""
+    target_file: FileView | None = None
+    """Of which ``target_text`` is the name if the message has no words."""
     sender_id: ParticipantId
     sender_name: str
     is_own: bool

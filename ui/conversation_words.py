@@ -17,6 +17,7 @@ from engine.events import (
     OpenChannelView,
     QuoteView,
 )
+from engine.file_views import FileView
 from ui.deed_words import deed_words
 from ui.file_words import is_picture, titled, with_caption
 from ui.foreign_text import one_line
@@ -172,7 +173,7 @@ def annotation_words(annotation: AnnotationView) -> str:
     name = one_line(annotation.sender_name, _MAX_NAME) or "?"
     yours, theirs = _annotation_words(annotation)
     words = yours if annotation.is_own else theirs
-    text = one_line(annotation.target_text, _QUOTED)
+    text = one_line(_said(annotation.target_text, annotation.target_file), _QUOTED)
     return words.format(name=name, emoji=annotation.emoji, text=text).rstrip(": ")
 
 
@@ -267,12 +268,11 @@ def quote_words(quote: QuoteView, *, asked: bool = False) -> tuple[str, str]:
         return name, tr("Deleted message")
     if quote.hidden:
         return name, not_shown_words()
-    return name, one_line(_quoted_text(quote), _QUOTE)
+    return name, one_line(_said(quote.text, quote.file), _QUOTE)
 
 
-def _quoted_text(quote: QuoteView) -> str:
+def _said(text: str, file: FileView | None) -> str:
     """A picture has a name of letters and digits, as a rule: it is said to be one instead."""
-    file = quote.file
     if file is None or not is_picture(file):
-        return quote.text
-    return titled(file, "" if quote.text == file.name else quote.text)
+        return text
+    return titled(file, "" if text == file.name else text)

@@ -35,9 +35,9 @@ from engine.core.problems import FailureReason, FileFault, FileProblem
 from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
-    FileRecord,
     GroupRecord,
     MemberRecord,
+    MessageRecord,
     OpenChannelRecord,
     SpanRecord,
     TransferRecord,
@@ -115,9 +115,7 @@ def message_view(
         retracted=stored.retracted,
         forwarded=record.forwarded and not stored.retracted,
         mentions_me=record.mentions_me,
-        file=None
-        if record.file is None
-        else file_view(record.file, is_own=record.is_own, sender_id=record.sender_id),
+        file=_file_of(record),
         deed=deed,
         retracted_by="" if stored.deleted_by is None else name_of(stored.deleted_by, members),
     )
@@ -133,7 +131,10 @@ def deed_view(deed: Deed, members: Members, own_id: ParticipantId) -> DeedView:
     )
 
 
-def file_view(file: FileRecord, *, sender_id: ParticipantId, is_own: bool) -> FileView:
+def _file_of(said: MessageRecord | StoredQuote) -> FileView | None:
+    file = said.file
+    if file is None:
+        return None
     shown = FileView(
         name=file.name,
         media_type=file.media_type,
@@ -143,7 +144,7 @@ def file_view(file: FileRecord, *, sender_id: ParticipantId, is_own: bool) -> Fi
     )
     if file.transfer is None:
         return shown
-    return _blob_view(shown, file.transfer, sender_id=sender_id, is_own=is_own)
+    return _blob_view(shown, file.transfer, sender_id=said.sender_id, is_own=said.is_own)
 
 
 def _blob_view(
@@ -198,9 +199,7 @@ def _quote_view(stored: StoredMessage, members: Members) -> QuoteView | None:
         text=_beginning(quote, members),
         retracted=quote.retracted,
         hidden=quote.hidden,
-        file=None
-        if quote.file is None
-        else file_view(quote.file, is_own=quote.is_own, sender_id=quote.sender_id),
+        file=_file_of(quote),
     )
 
 
@@ -242,6 +241,7 @@ def annotation_view(annotation: StoredAnnotation, members: Members) -> Annotatio
         message_id=annotation.message_id,
         target_id=annotation.target_id,
         target_text=_beginning(annotation.target, members),
+        target_file=_file_of(annotation.target),
         sender_id=annotation.sender_id,
         sender_name=name_of(annotation.sender_id, members),
         is_own=annotation.is_own,

@@ -13,7 +13,7 @@ from engine.core.errors import (
 )
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId
 from engine.core.records import ChannelName
-from engine.events import MessageAdded, MessageChanged, MessageKind, MessageView
+from engine.events import MessageAdded, MessageChanged, MessageKind, MessageView, ReactionReceived
 from engine.file_views import FileView
 from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_annotations import Talk, own_id, row, shown, talk
@@ -32,6 +32,18 @@ async def send(person: Person, place: ConversationId, data: bytes = b"bytes") ->
     return await person.engine.timeline.send_file(
         place, name="notes.txt", media_type="text/plain", data=data
     )
+
+
+async def test_who_hears_of_a_reaction_to_a_file_hears_what_file_it_is(talk: Talk) -> None:
+    alice, bob, place = talk
+    sent = await send(alice, place)
+    await file_row(bob, "notes.txt")
+    await bob.engine.timeline.react(place, sent, "🎉", active=True)
+    told = await alice.until(lambda event: isinstance(event, ReactionReceived))
+    assert isinstance(told, ReactionReceived)
+    file = told.annotation.target_file
+    assert file is not None
+    assert file.name == told.annotation.target_text == "notes.txt"
 
 
 async def test_the_largest_file_arrives_with_all_that_goes_with_it(talk: Talk) -> None:

@@ -14,6 +14,7 @@ from engine.events import (
     MessageView,
     ReactionReceived,
 )
+from engine.file_views import FileView
 from engine.text_spans import SpanKind, TextSpan
 from tests.ui.driving import NOW, Key, Stage, group_stage, play, stage, until
 from tests.ui.heard_notifications import listen_to
@@ -362,6 +363,10 @@ def test_what_was_said_about_a_message_in_words(
     assert annotation_words(said) == words
     unseen = replace(said, kind=AnnotationKind.REACTION, target_text="")
     assert annotation_words(unseen).endswith("reacted 🎉 to")
+    photo = FileView(name="IMG_1.jpg", media_type="image/jpeg", size=9, width=4, height=3)
+    bare = replace(unseen, target_text="IMG_1.jpg", target_file=photo)
+    assert annotation_words(bare).endswith("reacted 🎉 to: Photo")
+    assert annotation_words(replace(bare, target_text="dawn")).endswith("to: Photo: dawn")
 
 
 def test_a_mention_is_told_although_muted_and_a_reaction_is_told_unless_muted() -> None:

@@ -239,6 +239,26 @@ def test_without_a_conversation_the_composer_says_why_it_is_closed() -> None:
     play(scenario)
 
 
+def test_a_long_name_ends_with_an_ellipsis_where_it_does_not_fit() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("People who look after the tide gauge in winter, too")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            box = it.window.pane.composer.box
+            for width, percent, whole in ((1000, 100, True), (480, 100, False), (640, 200, False)):
+                it.window.looks.step_text_size(0)
+                for _ in range((percent - 100) // 10):
+                    it.window.looks.step_text_size(1)
+                it.window.resize(width, 600)
+                await turn()
+                words = box.placeholderText()
+                assert box.fontMetrics().horizontalAdvance(words) <= box.viewport().width()
+                assert words.endswith("too" if whole else "…"), (width, percent, words)
+
+    play(scenario)
+
+
 def test_unread_counts_until_the_rows_were_on_screen() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

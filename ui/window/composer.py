@@ -70,6 +70,7 @@ class MessageBox(QPlainTextEdit):
 
     def __init__(self) -> None:
         super().__init__()
+        self._hint = ""
         self.takes_files = True
         self.setProperty("kind", "message")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -88,9 +89,15 @@ class MessageBox(QPlainTextEdit):
             self.setWordWrapMode(mode)
 
     def show_hint(self, words: str) -> None:
-        """Qt paints another placeholder only when the old one was not to be seen."""
-        self.setPlaceholderText(words)
-        self.viewport().update()
+        """What is said where nothing is written, in one line."""
+        self._hint = words
+        self.fit_hint()
+
+    def fit_hint(self) -> None:
+        """Qt would break it into lines, of which only the first is to be seen."""
+        room, end = self.viewport().width(), Qt.TextElideMode.ElideRight
+        self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, end, room))
+        self.viewport().update()  # Else the old one stays where it is to be seen.
 
     def text_height(self, most: int) -> int:
         """Of the lines as they are laid out, higher than the font says; exact up to ``most``."""
@@ -103,6 +110,7 @@ class MessageBox(QPlainTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
+            self.fit_hint()
             self.wrapped.emit()
         now = self.viewport().size()
         if now.width() != event.size().width():
@@ -425,6 +433,7 @@ class Composer(Area):
 
     def _dress(self) -> None:
         self.box.setFont(current_theme().type.body.font)
+        self.box.fit_hint()
         self.refit()
 
     def minimumSizeHint(self) -> QSize:
