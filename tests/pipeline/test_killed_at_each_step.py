@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT
 from pipeline.tables import AREAS
 from pipeline.tables.local import MANIFEST
+from tests.pipeline.log_files import event, header, snapshot, write_log
 from tests.pipeline.test_tables import SILVER, five_logs
 
 STEPS = ("bronze/message", *(f"silver/{name}" for name in SILVER), "audit/verdicts")
@@ -52,10 +54,20 @@ def told(logs: Path, out: Path) -> str:
     return done.stdout.partition("\n")[2] + done.stderr
 
 
+def of_another_key(place: Path) -> None:
+    """It takes no part: so ``event`` and ``entry`` are not all that was read, and are written."""
+    tables = {
+        DELIVERY_EVENT: [event(1, "delivered", message_id="m1", lamport=10, position=0)],
+        LOG_SNAPSHOT: snapshot([(10, "m1")]),
+    }
+    write_log(place / "fay.delivery.db", header("fay", key_id="f" * 16), tables)
+
+
 @pytest.mark.long
 def test_killed_at_each_step_it_comes_to_the_same(tmp_path: Path) -> None:
     logs, out = tmp_path / "logs", tmp_path / "out"
     five_logs(logs)
+    of_another_key(logs)
     assert [step for step in STEPS if not killed_at(step, logs, out)] == []
     assert told(logs, out) == told(logs, tmp_path / "undisturbed")
     head = (out / MANIFEST).read_text(encoding="utf-8")
