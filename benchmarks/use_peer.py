@@ -146,8 +146,8 @@ class Use:
         for message in [each for each in loaded if each.file is not None][:8]:
             self.window.pane.files.open(message)
             await asyncio.sleep(0.6)
-            for dialog in QApplication.topLevelWidgets():
-                if isinstance(dialog, QDialog) and dialog.isVisible():
+            for dialog in self.window.findChildren(QDialog):
+                if dialog.isVisible():
                     dialog.close()
             await asyncio.sleep(0.1)
 
