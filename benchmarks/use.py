@@ -18,8 +18,7 @@ from benchmarks.report import Report, figure_of
 from benchmarks.use_peer import PICTURES, make_profile
 from benchmarks.use_pictures import make_pictures
 
-START_BAR_MIB = 150.0
-"""Of a window with a small profile, network and desktop session up; in use there is none."""
+RESIDENT_BAR_MIB = 150.0
 ROUNDS = 3
 NAMES = ("Ines", "Maya", "Tomas")
 Readings = dict[str, dict[str, float]]
@@ -31,15 +30,14 @@ def run(quick: bool) -> Report:
     phases = list(rounds[0])
     for phase in phases:
         found = [window[phase]["rss"] for window in rounds]
-        bar = START_BAR_MIB if phase == phases[0] else None
-        report.figures.append(figure_of(f"resident, {phase}", found, "MiB", bar))
-    for key, name in (
-        ("rss", "resident, the most of all phases"),
-        ("pss", "its share, the most of all phases"),
-        ("private", "its own, the most of all phases"),
+        report.figures.append(figure_of(f"resident, {phase}", found, "MiB"))
+    for key, name, bar in (
+        ("rss", "resident, the most of all phases", RESIDENT_BAR_MIB),
+        ("pss", "its share, the most of all phases", None),
+        ("private", "its own, the most of all phases", None),
     ):
         most = [max(reading[key] for reading in window.values()) for window in rounds]
-        report.figures.append(figure_of(name, most, "MiB"))
+        report.figures.append(figure_of(name, most, "MiB", bar))
     grown = [window[phases[-1]]["rss"] - window[phases[0]]["rss"] for window in rounds]
     report.notes.append(
         f"grown from the first to the last phase: {statistics.median(grown):.0f} MiB"

@@ -91,6 +91,14 @@ def test_of_many_refused_files_some_are_named_and_the_others_counted(tmp_path: P
     play(scenario)
 
 
+def two_charts(place: Path) -> list[Path]:
+    """One to be read at once, and one that comes late."""
+    paths = [place / name for name in ("first.pdf", "late.pdf")]
+    for path in paths:
+        path.write_bytes(b"chart")
+    return paths
+
+
 def read_when_set(monkeypatch: pytest.MonkeyPatch, may: threading.Event) -> list[str]:
     """Files are read once ``may`` is set; return the names of those that are being read."""
     begun = list[str]()
@@ -108,9 +116,8 @@ def read_when_set(monkeypatch: pytest.MonkeyPatch, may: threading.Event) -> list
 def test_what_is_being_read_is_shown_where_it_will_be_attached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
-    for path in paths:
-        path.write_bytes(b"chart")
+    may = threading.Event()
+    paths = two_charts(tmp_path)
     read_when_set(monkeypatch, may)
 
     async def scenario() -> None:
@@ -179,9 +186,8 @@ def test_a_large_file_that_was_sent_is_shown_until_it_has_a_row(tmp_path: Path) 
 def test_what_one_sends_waits_until_what_is_attached_has_been_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
-    for path in paths:
-        path.write_bytes(b"chart")
+    may = threading.Event()
+    paths = two_charts(tmp_path)
     read_when_set(monkeypatch, may)
 
     async def scenario() -> None:
@@ -242,9 +248,8 @@ def test_what_waits_does_not_go_out_by_itself_once_that_may_not_be_meant(
 def test_what_is_still_read_as_one_leaves_waits_in_its_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths, may = [tmp_path / name for name in ("first.pdf", "late.pdf")], threading.Event()
-    for path in paths:
-        path.write_bytes(b"chart")
+    may = threading.Event()
+    paths = two_charts(tmp_path)
     read_when_set(monkeypatch, may)
 
     async def scenario() -> None:

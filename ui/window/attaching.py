@@ -306,11 +306,11 @@ class Attaching(QObject):
                     prepared = await asyncio.to_thread(make)
                 except PictureError as problem:
                     refused.append(str(problem))
-                    reading.names = reading.names[1:]
-                else:
-                    reading.names = reading.names[1:]
-                    reading.pile.add(prepared)
-                    self._show_changed(reading.pile)
+                    continue
+                finally:
+                    reading.names = tuple(names[number + 1 :])
+                reading.pile.add(prepared)
+                self._show_changed(reading.pile)
             return _refusal(refused, more)
 
         self._read(read, tr("read the file"), names)
