@@ -4,7 +4,8 @@ Each is fetched or built by a module of its own, into a folder of its own below 
 implementations are needed by the tests that bear their names in ``tests/interop``.  Where one
 cannot be had (without a network none can, unless it is there already) those tests do not run:
 ``make test`` says so in one line for each, and with ``CI`` set it fails.  Tests of tables, for
-which there are jars and an object store, run anyhow, and fail where these are not there.
+which there are jars and an object store, run anyhow, and fail where these are not there; they are
+long, so only ``make test-long``, and ``--long`` here, set these up.
 """
 
 import sys
@@ -24,6 +25,8 @@ class Peer:
     """Raises InteropUnavailable, OSError."""
     is_ready: Callable[[], bool]
     folder: str = "tests/interop"
+    is_long: bool = False
+    """Only long tests talk to it."""
 
 
 PEERS = (
@@ -50,17 +53,24 @@ PEERS = (
         ensure=object_store.ensure_jars,
         is_ready=object_store.have_jars,
         folder="tests/pipeline",
+        is_long=True,
     ),
     Peer(
         name="object store",
         ensure=object_store.ENVIRONMENT.ensure,
         is_ready=object_store.ENVIRONMENT.is_ready,
         folder="tests/pipeline",
+        is_long=True,
     ),
 )
 
 
-def missing(peers: Sequence[Peer] = PEERS) -> list[str]:
+def wanted(*, is_long: bool) -> list[Peer]:
+    """Those that the long tests, or all others, talk to."""
+    return [peer for peer in PEERS if is_long or not peer.is_long]
+
+
+def missing(peers: Sequence[Peer]) -> list[str]:
     """Set all up beside each other; a line for each that cannot be: what does not run, and why."""
     with ThreadPoolExecutor(max_workers=max(1, len(peers))) as pool:
         return [line for line in pool.map(_problem, peers) if line]
@@ -76,11 +86,12 @@ def _problem(peer: Peer) -> str:
 
 
 def main() -> int:
-    lines = missing()
+    asked = wanted(is_long=sys.argv[1:] == ["--long"])
+    lines = missing(asked)
     for line in lines:
         print(line, file=sys.stderr)
     if not lines:
-        print(f"interop: ready: {', '.join(peer.name for peer in PEERS)}")
+        print(f"interop: ready: {', '.join(peer.name for peer in asked)}")
     return 1 if lines else 0
 
 

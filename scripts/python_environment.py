@@ -60,10 +60,10 @@ class PythonEnvironment:
     def _install(self) -> None:
         print(f"set-up: Python packages into build/{self.place.name}", flush=True)
         shutil.rmtree(self.place, ignore_errors=True)
-        must_run(sys.executable, "-m", "venv", str(self.place))
+        must_run(sys.executable, "-m", "venv", "--without-pip", str(self.place))
         for lock in self.locks:
             asked = ("--require-hashes", "--no-deps", *self.options, "-r", str(lock))
-            must_run(str(self.python), *PIP, "install", "-q", *asked)
+            must_run(sys.executable, *PIP, "--python", str(self.python), "install", "-q", *asked)
         (self.place / READY).write_text(self.fingerprint, encoding="utf-8")
 
 

@@ -4,7 +4,9 @@ The long ones (``--long``) build packages and take turns instead; with them go a
 examples, of a new seed.  What fails in the other ones runs once more, alone: what passes then
 depends on what ran beside it, is named as unsteady, and is a defect of its own.  A skipped test
 counts as a failure when ``CI`` is set: there a check that did not run must be red.  So do the tests
-against other implementations where those cannot be had (scripts/peers.py).
+against other implementations where those cannot be had (scripts/peers.py).  As none is left out
+there, they are still being set up when the first tests run, and those that need one wait for it;
+elsewhere they come first, because what cannot be had is not collected.
 
 There is one worker more than processors: many tests wait for a peer, a timer or a process, and
 leave their processor to another.  One more still made two processors busier, but nothing sooner
@@ -18,7 +20,8 @@ import secrets
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +127,17 @@ def chosen(arguments: list[str], *, is_long: bool, seed: int) -> list[str]:
     return ["-m", "long or hypothesis", *drawn, *arguments]
 
 
+def run_with(
+    set_up: Callable[[], list[str]], run: Callable[[], int], *, is_beside: bool
+) -> tuple[int, list[str]]:
+    """What ``run`` ends with and ``set_up`` says, one beside the other or after it."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        said = pool.submit(set_up)
+        if not is_beside:
+            said.result()
+        return run(), said.result()
+
+
 def main() -> int:
     arguments = sys.argv[1:]
     is_long = arguments[:1] == ["--long"]
@@ -136,9 +150,13 @@ def main() -> int:
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *told]
     for argument in [one for one in told if one.startswith("--hypothesis-seed=")][-1:]:
         print(f"{name}: examples are drawn with {argument}", flush=True)
-    not_run = peers.missing()
     environment = dict(os.environ) if is_long else surroundings(os.environ, IN_MEMORY)
-    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    strict = bool(os.environ.get("CI"))
+    code, not_run = run_with(
+        lambda: peers.missing(peers.wanted(is_long=is_long)),
+        lambda: subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode,
+        is_beside=strict,
+    )
     if not report.exists():
         print(f"{name}: did not run, exit code {code}")
         return code or 1
@@ -150,7 +168,6 @@ def main() -> int:
             code = 0
             print(f"{name}: unsteady, to be mended: {', '.join(unsteady)}")
     print(counts.line(name))
-    strict = bool(os.environ.get("CI"))
     for line in not_run:
         print(line)
     return verdict(code, counts, strict=strict) or int(strict and bool(not_run))

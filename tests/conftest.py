@@ -1,11 +1,13 @@
 """Who runs which tests and when, which examples Hypothesis draws, and that no bug is only logged.
 
 The directories with the longest files come first, and a worker that has done a file gets the next:
-so none waits long for another in the end.  What is about Spark is one worker's, because to start a
-second Spark takes longer than most that is done with it.  Each worker imports another part of the
-modules first: where nothing is compiled yet, as in a fresh clone, each compiles its part only.
-What modules and thousands of tests consist of is not looked through when garbage is collected, nor
-while it is being made, nor is what the modules before have left, such as trees of all sources.
+so none waits long for another in the end.  Those against other implementations are the last of
+these, because the implementations may still be being set up.  What is about Spark is one worker's,
+because to start a second Spark takes longer than most that is done with it.  Each worker imports
+another part of the modules first: where nothing is compiled yet, as in a fresh clone, each compiles
+its part only.  What modules and thousands of tests consist of is not looked through when garbage is
+collected, nor while it is being made, nor is what the modules before have left, such as trees of
+all sources.
 
 Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
@@ -47,7 +49,7 @@ settings.load_profile("gate")
 PROGRAM = ("chat_app", "engine", "pipeline", "ui")
 HERE = Path(__file__).parent
 SPARK = HERE / "pipeline"
-LONGEST = (SPARK, HERE / "simulation", HERE / "interop", HERE / "processes", HERE / "runtime")
+LONGEST = (SPARK, HERE / "simulation", HERE / "processes", HERE / "runtime", HERE / "interop")
 
 
 def pytest_collection(session: pytest.Session) -> None:

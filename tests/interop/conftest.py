@@ -6,6 +6,8 @@ all is collected and fails, because there a check that did not run must be red.
 
 import os
 
+import pytest
+
 from scripts import peers
 
 collect_ignore_glob = [
@@ -15,3 +17,11 @@ collect_ignore_glob = [
     if not os.environ.get("CI") and not peer.is_ready()
     for pattern in peer.tests
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def peer_is_there(request: pytest.FixtureRequest) -> None:
+    """With ``CI`` set ``make test`` is perhaps still at it: whoever comes to it so early waits."""
+    for peer in peers.PEERS:
+        if any(request.path.match(pattern) for pattern in peer.tests):
+            peer.ensure()

@@ -1,7 +1,7 @@
 """Delta tables, in a directory and in an object store, by the real commands.
 
-They need jars and, for the store, moto's server: ``make test`` fetches both.  Where they are not
-there these tests fail and say so; they are never left out.
+They need jars and, for the store, moto's server: ``make test-long`` fetches both.  Where they are
+not there these tests fail and say so; they are never left out.
 """
 
 import os

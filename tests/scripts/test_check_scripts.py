@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from scripts.testing import (
     chosen,
     counts_of,
     run_again_alone,
+    run_with,
     surroundings,
     verdict,
 )
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -123,6 +126,33 @@ def test_the_long_tests_take_turns_and_the_others_wait_beside_each_other() -> No
     flag, count = chosen([], is_long=False, seed=1)
     assert flag == "-n"
     assert int(count) >= 2
+
+
+def test_where_nothing_is_left_out_tests_do_not_wait_for_the_set_up() -> None:
+    both = threading.Barrier(2)
+
+    def set_up() -> list[str]:
+        both.wait(PATIENCE_S)
+        return ["not run"]
+
+    def run() -> int:
+        both.wait(PATIENCE_S)
+        return 3
+
+    assert run_with(set_up, run, is_beside=True) == (3, ["not run"])
+
+
+def test_where_what_is_not_there_is_left_out_the_set_up_comes_first() -> None:
+    runs = threading.Event()
+
+    def set_up() -> list[str]:
+        return ["too early"] if runs.wait(0.1) else []
+
+    def run() -> int:
+        runs.set()
+        return 0
+
+    assert run_with(set_up, run, is_beside=False) == (0, [])
 
 
 CHECK_RUNS = "check:\n\t@mkdir -p build; echo 1 > build/check.json\n"

@@ -77,6 +77,16 @@ def test_peers_are_set_up_beside_each_other_and_each_says_what_it_lacks() -> Non
     ]
 
 
+def test_what_only_long_tests_talk_to_is_set_up_for_these_only() -> None:
+    without = {peer.name for peer in peers.PEERS} - {p.name for p in peers.wanted(is_long=False)}
+    assert without == {"jars of tables", "object store"}
+    assert peers.wanted(is_long=True) == list(peers.PEERS)
+    for module in (interop.LOCKED.parent / "pipeline").glob("test_*.py"):
+        text = module.read_text(encoding="utf-8")
+        if "object_store." in text:
+            assert text.count("\ndef test_") == text.count("\n@pytest.mark.long\ndef test_") > 0
+
+
 @pytest.fixture
 def python_environment(tmp_path: Path) -> PythonEnvironment:
     """Whose locks are empty."""
