@@ -86,7 +86,7 @@ def _joining(report: Report, runs: int) -> None:
     def join() -> None:
         entries = [verify_entry(data, group_id=GROUP) for data in log]
         state = AdminLog(first, entries).state
-        wanted = {one.commitment for one in state.epochs if NEWCOMER.participant_id in one.given}
+        wanted = {one.commitment for one in state.epochs if NEWCOMER.participant_id in one.readers}
         opener = WrapOpener(NEWCOMER.participant_id, (NEWCOMER.encryption_key,), group_id=GROUP)
         if len(opener.open_earlier(earlier, wanted=wanted)) != EPOCHS:
             raise AssertionError("not all of them")

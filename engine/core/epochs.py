@@ -70,7 +70,7 @@ def step_to_send(
             return SendIn(epoch=epoch)
     for epoch in ours:
         if not epoch.is_withheld:
-            return GiveThenSend(epoch=epoch, to=frozenset(members) - epoch.given)
+            return GiveThenSend(epoch=epoch, to=frozenset(members) - epoch.readers)
     return MakeThenSend(recipients=frozenset(members))
 
 
@@ -84,13 +84,13 @@ def keys_to_ask_for(
     return tuple(
         epoch.commitment
         for epoch in epochs
-        if own_id in epoch.given and epoch.commitment not in held
+        if own_id in epoch.readers and epoch.commitment not in held
     )
 
 
 def may_wrap_for(epoch: Epoch, who: ParticipantId, *, members: Collection[ParticipantId]) -> bool:
     """Whether to wrap the key (again) for somebody who asks: a member who was given it."""
-    return who in epoch.given and who in members
+    return who in epoch.readers and who in members
 
 
 def fresh_due_ms(first_seen_ms: UnixMs, random_unit: float) -> UnixMs:

@@ -122,7 +122,7 @@ def open_admission(
     state = AdminLog(invite.first_entry, read).state
     if own_id not in state.roles:
         raise RemoteProtocolError("join_not_admitted")
-    given = [one.commitment for one in reversed(state.epochs) if own_id in one.given]
+    given = [one.commitment for one in reversed(state.epochs) if own_id in one.readers]
     opener = WrapOpener(own_id, (answer_key,), group_id=group_id)
     opened = opener.open_earlier(parts.keys, wanted=frozenset(given))
     keys = {one.commitment: one.key for one in opened}

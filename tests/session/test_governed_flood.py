@@ -1,19 +1,23 @@
 """An admin and accomplices write more entries than the log has room for: all others agree."""
 
+from contextlib import suppress
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.codec import admin_entry
 from engine.core.admin_log import waiting
 from engine.core.admin_log.acts import Act, Add, EntryId, Promote, Remove, Rename, SetTopic
 from engine.core.content import AdminEntry
-from engine.core.errors import LocalProtocolError
-from engine.core.ids import ParticipantId
+from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
+from engine.core.errors import CommandError, LocalProtocolError
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import read_entry, sign_entry
-from engine.session.group import governance
+from engine.session.group import epoch_keys, governance
+from engine.session.group.epoch_keys import ASK_MOST_MS
 from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, NOW, Circle
 from tests.session.test_governed_rows import told
@@ -112,6 +116,39 @@ def test_those_beyond_the_number_that_may_wait_come_again_and_have_their_rows(
     for name in ("Anna", "Olga"):
         assert circle.part(name).governance.state.name == "Name 5"
         assert told(circle, name) == told(circle, "Ben")
+
+
+def test_who_has_no_room_for_a_fresh_key_goes_on_and_tries_again_later() -> None:
+    """Olga fills the log, and is away when a week has passed."""
+    circle = Circle()
+    with suppress(CommandError):
+        for number in range(ROOM):
+            circle.govern("Olga", Rename(name=f"Name {number}"))
+    circle.apart = frozenset({"Olga"})
+    circle.now = UnixMs(circle.now + FRESH_AFTER_MS + FRESH_SPREAD_MS)
+    circle.live(2)
+    circle.say("Cem", "in the key of before")
+    circle.live(60)
+    counted = circle["Cem"].session.counted()
+    assert counted["group.no_room_for_a_key"] == 1
+    assert circle.shown("Anna") == ["in the key of before"]
+    circle.now = UnixMs(circle.now + ASK_MOST_MS)
+    circle.live(2)
+    assert circle["Cem"].session.counted()["group.no_room_for_a_key"] == 2
+
+
+def test_a_key_is_for_more_members_than_one_entry_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An admin admits as many as they like, and nobody could write any more."""
+    circle = Circle()
+    monkeypatch.setattr(admin_entry, "MAX_RECIPIENTS", 2)
+    monkeypatch.setattr(epoch_keys, "MAX_RECIPIENTS", 2)
+    circle.remove("Cem", by="Olga")
+    circle.say("Ben", "for three")
+    circle.admit("Cem", reads_from=None)
+    circle.say("Cem", "for four")
+    for name in ("Olga", "Anna", "Ben"):
+        assert circle.shown(name) == ["for three", "for four"]
+    assert circle.shown("Cem") == ["for four"]
 
 
 def do(circle: Circle, what: str, liar: str, honest: str, random: Random) -> None:

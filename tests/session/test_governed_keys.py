@@ -2,13 +2,23 @@
 
 import pytest
 
-from engine.core.admin_log.acts import Act, Add, MakeEpoch, Promote, Remove, Rename, SetTopic
-from engine.core.content import AdminEntry
+from engine.core.admin_log.acts import (
+    Act,
+    Add,
+    EntryId,
+    MakeEpoch,
+    Promote,
+    Remove,
+    Rename,
+    SetTopic,
+)
+from engine.core.content import AdminEntry, KeysWanted
 from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
 from engine.core.ids import UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import sign_entry
-from engine.crypto.sealed import SealedGroup
+from engine.crypto.sealed import SealedGroup, epoch_commitment
+from engine.session.group import epoch_keys
 from engine.session.group.epoch_keys import CLOCKS_DIFFER_MS
 from engine.sim.session_participant import SessionParticipant
 from proto import sds_pb2
@@ -109,6 +119,18 @@ def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: 
     assert not circle.part("Olga").now().without_prekey
 
 
+def test_who_asks_for_key_after_key_keeps_nobody_else_from_an_answer(
+    circle: Circle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_keys, "MAX_ANSWERS", 2)
+    circle.remove("Ben", by="Olga")
+    circle.admit("Ben")
+    newer, older = (one.commitment for one in circle.part("Olga").governance.state.epochs)
+    for name, wanted in (("Cem", (newer, older)), ("Ben", (newer,))):
+        circle.send(name, circle[name].say(KeysWanted(wanted), now_ms=circle.now))
+    assert "group.too_many_questions" not in circle["Olga"].session.counted()
+
+
 def test_keys_outlive_a_restart_and_history_opens_in_any_order(circle: Circle) -> None:
     circle.is_lost = lambda name, _payload: name == "Ben"
     begin = len(circle.sent)
@@ -179,6 +201,50 @@ def test_who_is_let_in_again_reads_on_but_not_what_was_said_meanwhile(circle: Ci
     circle.say("Olga", "welcome back")
     given = circle.part("Olga").keys.keys_for(circle.id("Cem"))
     assert circle["Olga"].session.record.epoch_keys[-1] not in given
+
+
+def lie(circle: Circle, name: str, act: Act, *, lamport: int, after: tuple[EntryId, ...]) -> None:
+    """As a changed program can."""
+    signed = sign_entry(
+        circle[name].identity,
+        act,
+        group_id=group_id_of(circle[name].session.record.conversation_id),
+        lamport_timestamp=lamport,
+        sent_ms=circle.now,
+        heads=after,
+    )
+    circle.send(name, circle[name].say(AdminEntry(signed.data), now_ms=circle.now))
+
+
+@pytest.mark.parametrize("was_here_before", [True, False])
+def test_nobody_gives_themselves_the_keys_that_their_inviter_kept_from_them(
+    circle: Circle, *, was_here_before: bool
+) -> None:
+    name = "Cem" if was_here_before else "Dora"
+    if was_here_before:
+        circle.remove("Cem", by="Olga")
+    else:
+        circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.say("Ben", "not for them")
+    withheld = circle.part("Olga").governance.state.epochs[0]
+    circle.live(30)
+    circle.admit(name, reads_from=None)
+    circle.say("Ben", "welcome")
+    (newest, *_) = circle.part(name).governance.state.epochs
+    lie(
+        circle,
+        name,
+        MakeEpoch(commitment=withheld.commitment, recipients=frozenset({circle.id(name)})),
+        lamport=newest.lamport_timestamp + 1,
+        after=(newest.entry_id,),
+    )
+    asked = KeysWanted((withheld.commitment,))
+    circle.send(name, circle[name].say(asked, now_ms=circle.now))
+    circle.live(120)
+    assert circle.shown(name) == ["welcome"]
+    group_id = group_id_of(circle["Olga"].session.record.conversation_id)
+    held = {epoch_commitment(group_id, key) for key in circle[name].session.record.epoch_keys}
+    assert withheld.commitment not in held
 
 
 def test_thirty_days_back_is_the_epoch_of_then_also_for_a_newcomer(circle: Circle) -> None:

@@ -31,6 +31,12 @@ MAX_USES: Final = 2_000
 MAX_TOPIC_CHARACTERS: Final = 256
 TOKEN_HASH_BYTES: Final = 32
 COMMITMENT_BYTES: Final = 32
+MAX_STEP: Final = 2**24
+"""How far a Lamport timestamp may be above those of the entries that it names.
+
+Else one entry at the end of the numbers would leave none for those that come after it."""
+LATEST_CREATE: Final = 2**52
+"""That of the first entry, which names none, about."""
 MAX_REPEATS: Final = 16
 """How often one admin may admit, promote, demote or remove one and the same person."""
 

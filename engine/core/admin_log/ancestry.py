@@ -5,7 +5,7 @@ another is one look, and the past of 10 000 entries takes 6 MB.  An entry that h
 (``engine.core.admin_log.room``) has no number: whoever names it knew what it knew, but not it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from engine.core.admin_log.acts import MAX_HEADS, Entry, EntryId, Role
+from engine.core.admin_log.room import place_of
 from engine.core.ids import ParticipantId
 
 Inviters: TypeAlias = tuple[int, EntryId, Role]
@@ -99,15 +100,45 @@ class Ancestry:
             best.append(highest)
         return found
 
+    def known(self, of: Callable[[int], int]) -> list[int]:
+        """For each entry the bits that ``of`` says of all that it knew."""
+        with_own: list[int] = []
+        found: list[int] = []
+        for place, entry in enumerate(self._placed):
+            bits = reduce(or_, (with_own[named] for named in self._named[place]), 0)
+            number = self._numbers.get(entry.entry_id)
+            if number is not None:
+                found.append(bits)
+                bits |= of(number)
+            with_own.append(bits)
+        return found
+
     def has(self, entry_id: EntryId) -> bool:
         return entry_id in self._numbers or entry_id in self._passed
 
-    def heads(self) -> tuple[EntryId, ...]:
-        """The newest entries: nothing here knew them.  At most MAX_HEADS, newest first."""
+    def lamport_of(self, entry_id: EntryId) -> int:
+        """Of one that is here."""
+        number = self._numbers.get(entry_id)
+        placed = self._passed[entry_id] if number is None else self.entries[number]
+        return placed.lamport_timestamp
+
+    def loose(self) -> list[int]:
+        """Numbers of those that nothing here knew, the newest first."""
         known = reduce(or_, self.pasts, 0)
-        loose = (entry for number, entry in enumerate(self.entries) if not known >> number & 1)
-        newest = sorted(loose, key=lambda one: (one.lamport_timestamp, one.entry_id), reverse=True)
-        return tuple(entry.entry_id for entry in newest[:MAX_HEADS])
+        loose = (number for number in range(len(self.entries)) if not known >> number & 1)
+        return sorted(loose, key=lambda number: place_of(self.entries[number]), reverse=True)
+
+    def heads(self, numbers: Iterable[int]) -> tuple[EntryId, ...]:
+        """The first MAX_HEADS of those that none before knew."""
+        found: list[EntryId] = []
+        known = 0
+        for number in numbers:
+            if len(found) == MAX_HEADS:
+                break
+            if not known >> number & 1:
+                found.append(self.entries[number].entry_id)
+                known |= self.pasts[number] | 1 << number
+        return tuple(found)
 
     def needed(self) -> tuple[EntryId, ...]:
         """Those that have room, and those that these name; each after all that it names."""

@@ -2,8 +2,9 @@
 
 Keys and wraps are elsewhere; here an epoch is the commitment to its key.  The log says who was
 given it: whom its ``MakeEpoch`` entries name, their authors, and whoever an ``Add`` lets read it.
-Honest members wrap it for nobody else.  Here, every such entry is believed, whether it counts or
-not: somebody may have acted on it before it was known to be void.  docs/epochs.md has the rules.
+Here, every such entry is believed, whether it counts or not: somebody may have acted on it before
+it was known to be void.  Honest members wrap it for ``readers`` alone.  docs/epochs.md has the
+rules.
 """
 
 from collections import Counter
@@ -18,13 +19,13 @@ from msgspec import Struct
 from engine.core.admin_log.acts import Add, EntryId, MakeEpoch
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.judging import Judgement, Verdict
+from engine.core.admin_log.readers import ones, readers_of
 from engine.core.ids import ParticipantId, UnixMs
 
 EPOCH_ID_BYTES: Final = 8
 """Of a commitment: what envelopes name an epoch by."""
 MAX_EPOCHS: Final = 2_000
 """Any member can make epochs without end, and each costs as much as there are members."""
-_ZEROS_AND_ONES: Final = bytes.maketrans(b"01", bytes([0, 1]))
 
 
 class Epoch(Struct, frozen=True, kw_only=True):
@@ -36,11 +37,13 @@ class Epoch(Struct, frozen=True, kw_only=True):
     made_ms: UnixMs
     """By the clock of its author, who may say what they like."""
     given: frozenset[ParticipantId]
-    """Who may hold the key, as far as the log says."""
+    """Who may hold the key, whoever said so."""
+    readers: frozenset[ParticipantId]
+    """Those of them to whom honest members give it: ``engine.core.admin_log.readers``."""
     is_good: bool
     """Good to send in: all of ``given`` are members now."""
     is_complete: bool
-    """It is good, and every member was given it."""
+    """It is good, and every member is among its readers."""
     is_withheld: bool
     """It is good, and was kept on purpose from some members: they were admitted by people who knew
     of it."""
@@ -57,14 +60,16 @@ def epochs_of(
     ``futures``: those of ``ancestry``.
     """
     namings = _namings(ancestry, judgement)
-    readers = _readers(ancestry, judgement, futures, namings)
+    let_read = _let_read(ancestry, judgement, futures, namings)
     terms, holders = _terms(ancestry, judgement)
     now = frozenset(members)
     ids = Counter(commitment[:EPOCH_ID_BYTES] for commitment in namings)
+    newest = _newest(ancestry, judgement, namings)
+    readers = readers_of(ancestry, judgement, futures, {name: namings[name] for name, _ in newest})
     found = []
-    for commitment, first in _newest(ancestry, judgement, namings):
+    for commitment, first in newest:
         numbers = namings[commitment]
-        given = _given(ancestry, numbers) | readers(numbers)
+        given = _given(ancestry, numbers) | let_read(numbers)
         is_good = given <= now and ids[commitment[:EPOCH_ID_BYTES]] == 1
         knew = reduce(or_, (futures[number] for number in numbers))
         entry = ancestry.entries[first]
@@ -75,11 +80,12 @@ def epochs_of(
             made_by=entry.author,
             made_ms=entry.sent_ms,
             given=given,
+            readers=readers[commitment],
             is_good=is_good,
-            is_complete=is_good and len(given) == len(now),
+            is_complete=is_good and now <= readers[commitment],
             is_withheld=is_good
             and bool(terms & knew)
-            and not now - given <= _chosen(holders, terms & ~knew),
+            and not now - readers[commitment] <= _chosen(holders, terms & ~knew),
         )
         found.append(epoch)
     return tuple(found)
@@ -95,7 +101,7 @@ def _namings(ancestry: Ancestry, judgement: Judgement) -> dict[bytes, list[int]]
     return found
 
 
-def _readers(
+def _let_read(
     ancestry: Ancestry,
     judgement: Judgement,
     futures: Sequence[int],
@@ -136,8 +142,7 @@ def _chosen(people: Iterable[ParticipantId | None], bits: int) -> frozenset[Part
     """Those at the numbers of the bits that are set."""
     if not bits:
         return frozenset()
-    lowest_first = f"{bits:b}"[::-1].encode().translate(_ZEROS_AND_ONES)
-    return frozenset(who for who in compress(people, lowest_first) if who is not None)
+    return frozenset(who for who in compress(people, ones(bits)) if who is not None)
 
 
 def _newest(

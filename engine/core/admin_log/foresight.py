@@ -44,7 +44,7 @@ def _under(judgement: Judgement, term: Term, entry: Entry) -> Verdict:
     done = done_by(entry)
     if done is not None and judgement.times.get(done, 0) >= MAX_REPEATS:
         return Verdict.TOO_OFTEN
-    return _by_invitation(judgement, entry)
+    return _by_invitation(judgement, term, entry)
 
 
 def _least_role(judgement: Judgement, inviters: Role, term: Term, entry: Entry) -> Role:
@@ -67,13 +67,15 @@ def _is_outranked(judgement: Judgement, term: Term, entry: Entry) -> bool:
             return False
 
 
-def _by_invitation(judgement: Judgement, entry: Entry) -> Verdict:
+def _by_invitation(judgement: Judgement, term: Term, entry: Entry) -> Verdict:
     act = entry.act
     if not isinstance(act, Add) or act.invitation is None:
         return Verdict.COUNTS
     if act.invitation not in judgement.invites:
         return Verdict.NO_INVITATION
-    invite, _ = judgement.invites[act.invitation]
+    invite, made_under = judgement.invites[act.invitation]
+    if made_under.who != entry.author and term.role is Role.MEMBER:
+        return Verdict.NOT_ALLOWED
     if entry.sent_ms > invite.expires_ms:
         return Verdict.EXPIRED
     if act.invitation in judgement.revoked:

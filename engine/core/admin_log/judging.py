@@ -197,6 +197,8 @@ class _Judging:
         self._unrevoked: dict[EntryId, int] = {}
         """By invitation, if it was revoked: bits of what all knew who did."""
         self._uses: dict[EntryId, int] = defaultdict(int)
+        self._as_members = 0
+        """Bits of the entries that count under a member's term."""
         self._times: Counter[_Done] = Counter()
         self._inviters: list[Role] | None = None
 
@@ -286,6 +288,9 @@ class _Judging:
         invite, _ = self._invites.get(invitation, (None, None))
         if made is None or invite is None or not ancestry.knew(number, made):
             return Verdict.NO_INVITATION
+        is_own = ancestry.entries[made].author == ancestry.entries[number].author
+        if not is_own and self._as_members >> number & 1:
+            return Verdict.NOT_ALLOWED
         if ancestry.entries[number].sent_ms > invite.expires_ms:
             return Verdict.EXPIRED
         if not self._unrevoked.get(invitation, -1) >> number & 1:
@@ -329,6 +334,7 @@ class _Judging:
             self._verdicts[number] = self._verdict(given, number)
             if self._verdicts[number] is Verdict.COUNTS:
                 self._count(number, given.term)
+                self._as_members |= is_member << number
                 if is_member and isinstance(self._ancestry.entries[number].act, Invite):
                     self._judge_revokes(given, number)
 

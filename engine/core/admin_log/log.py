@@ -12,9 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.core.admin_log.acts import (
+    LATEST_CREATE,
     LEAST_ROLE,
     MAX_ENTRIES,
     MAX_HEADS,
+    MAX_STEP,
     Add,
     Create,
     DeleteMessage,
@@ -119,9 +121,27 @@ class AdminLog:
 
     @property
     def heads(self) -> tuple[EntryId, ...]:
-        """What a new entry names."""
+        """The newest entries, MAX_HEADS at most."""
         self._deal_room()
-        return self._ancestry.heads()
+        return self._ancestry.heads(self._ancestry.loose())
+
+    def heads_for(self, author: ParticipantId) -> tuple[EntryId, ...]:
+        """What a new entry of theirs names.
+
+        Somebody may have written more than MAX_HEADS that know of nothing, so that the newest do
+        not even know of the author.  Then it names what the author wrote and is, and what each
+        member wrote last, the highest rank first, so that it counts whoever floods the log.
+        """
+        self._deal_room()
+        loose = self._ancestry.loose()
+        if len(loose) <= MAX_HEADS:
+            return self._ancestry.heads(loose)
+        judgement, state = self._judged()
+        last = {entry.author: number for number, entry in enumerate(self._ancestry.entries)}
+        terms = (term.number for term in judgement.terms if term.who == author)
+        wanted = [last.get(author), next(terms, None), *map(last.get, state.roles)]
+        first = (number for number in wanted if number is not None)
+        return self._ancestry.heads((loose[0], *first, *loose))
 
     @property
     def missing(self) -> tuple[EntryId, ...]:
@@ -179,9 +199,8 @@ class AdminLog:
 
     def lamport_of(self, entry_ids: Iterable[EntryId]) -> int:
         """The highest Lamport timestamp among entries that are here, 0 for none."""
-        entries = self._ancestry.entries
-        numbers = (self._ancestry.number(each) for each in entry_ids)
-        return max((entries[n].lamport_timestamp for n in numbers if n is not None), default=0)
+        here = (each for each in entry_ids if self._ancestry.has(each))
+        return max(map(self._ancestry.lamport_of, here), default=0)
 
     def verdict_on(self, entry: Entry) -> Verdict | None:
         """What would become of one that names ``heads``, if it were added now.
@@ -199,9 +218,9 @@ class AdminLog:
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
 
-        Raises RemoteProtocolError ``malformed_entry``, ``too_many_entries`` if too many of its
-        author wait, or ``no_room_in_log``.  Whoever adds them has to keep the latter two, and
-        ``take`` them again when ``wanted_again`` or ``wanted_of`` says so.
+        Raises RemoteProtocolError ``malformed_entry``, ``entry_ahead``, ``too_many_entries`` if too
+        many of its author wait, or ``no_room_in_log``.  Whoever adds them has to keep the latter
+        two, and ``take`` them again when ``wanted_again`` or ``wanted_of`` says so.
         """
         if self.has(entry.entry_id):
             return False
@@ -210,6 +229,8 @@ class AdminLog:
         if lacking:
             self._wait(entry, lacking)
             return False
+        if self._is_ahead(entry):
+            raise RemoteProtocolError("entry_ahead")
         is_news = self._place(entry)
         if len(self._ancestry.entries) >= 2 * self._size:
             self._deal_room()
@@ -223,7 +244,10 @@ class AdminLog:
         left = self._refusals(entries)
         while True:
             while wanted := [left.pop(each) for each in self.missing if each in left]:
-                left |= self._refusals(wanted)
+                refused = self._refusals(wanted)
+                left |= refused
+                if len(refused) == len(wanted):
+                    break  # They are of no use, whoever names them.
             count = len(left)
             left = self._refusals(left.values())
             if len(left) == count:
@@ -251,6 +275,8 @@ class AdminLog:
         ready, is_news = [entry], False
         while ready:
             one = ready.pop()
+            if self._is_ahead(one):
+                continue
             past = self._standing.past(one)
             self._standing.hear(one, past)
             share = self._standing.share_of(one, past)
@@ -266,6 +292,11 @@ class AdminLog:
         if is_news:
             self._now = None
         return is_news
+
+    def _is_ahead(self, entry: Entry) -> bool:
+        """By the entries that it names, so that all members refuse the same ones."""
+        newest = self.lamport_of(entry.heads) if entry.heads else LATEST_CREATE
+        return entry.lamport_timestamp > newest + MAX_STEP
 
     def _deal_room(self) -> None:
         if len(self._ancestry.entries) > self._size:

@@ -180,7 +180,7 @@ class Admitting:
         await self._apply(PutInvitation(invitation=one))
         act = Invite(token_hash=token_hash_of(one.token), uses=uses, expires_ms=one.expires_ms)
         await govern(runner, act)
-        one = _named(one, session)
+        one = _named(one, session, self._context.own_id)
         await self._apply(PutInvitation(invitation=one))
         self._invitations.setdefault(conversation_id, []).append(one)
         link = self.link(one)
@@ -199,7 +199,9 @@ class Admitting:
             return
         session = session_of(self._conversations.group(conversation_id))
         if session is not None:
-            self._invitations[conversation_id] = [_named(one, session) for one in ours]
+            self._invitations[conversation_id] = [
+                _named(one, session, self._context.own_id) for one in ours
+            ]
 
     def _is_open(self, one: OwnInvitation) -> bool:
         """As far as this device knows by itself."""
@@ -492,9 +494,12 @@ class Admitting:
             logger.warning("could not answer", extra={"error": type(error).__name__})
 
 
-def _named(one: OwnInvitation, session: GroupSession) -> OwnInvitation:
+def _named(one: OwnInvitation, session: GroupSession, own_id: ParticipantId) -> OwnInvitation:
     """With the id of its entry, if that is in the log."""
-    hashed = token_hash_of(one.token)
-    invitations = state_of(session).invitations
-    found = next((each for each in invitations if invitations[each].token_hash == hashed), None)
-    return one if found is None else replace(one, invitation_id=found)
+    wanted = own_id, token_hash_of(one.token)
+    found = (
+        name
+        for name, each in state_of(session).invitations.items()
+        if (each.made_by, each.token_hash) == wanted
+    )
+    return replace(one, invitation_id=next(found, None))

@@ -5,17 +5,18 @@ has to be said first comes back as ``Saying``s, each with the epoch to say it in
 wraps are sealed in an epoch that the members have already.  Times are our own clock's.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from engine.codec.admin_entry import id_bytes_of
 from engine.codec.epochs import decode_wraps
-from engine.core.admin_log.acts import MakeEpoch
+from engine.core.admin_log.acts import MAX_RECIPIENTS, MakeEpoch
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES, Epoch
 from engine.core.content import (
     MAX_KEYS_WANTED,
+    AdminEntry,
     Governing,
     KeysWanted,
     KeyWraps,
@@ -118,6 +119,8 @@ class EpochKeys:
         self._ask_at_ms: UnixMs | None = None
         self._ask_every_ms = ASK_FIRST_MS
         self._fresh_after: tuple[bytes, UnixMs] | None = None
+        self._no_room_until_ms = UnixMs(0)
+        """No entry of ours had room in the log: a key is made by itself no sooner than this."""
         self._theirs_until_ms: UnixMs | None = None
         """How long the key of whoever removed somebody is waited for."""
 
@@ -182,7 +185,7 @@ class EpochKeys:
 
     def is_withheld(self, message_id: MessageId, gaps: GapBook) -> bool:
         """Whether it was said before we came, and the log does not give us every key."""
-        given_all = all(self._own_id in epoch.given for epoch in self._epochs)
+        given_all = all(self._own_id in epoch.readers for epoch in self._epochs)
         return not given_all and gaps.is_from_before(message_id)
 
     def reads_since_ms(self, let_in_ms: UnixMs) -> UnixMs | None:
@@ -191,7 +194,7 @@ class EpochKeys:
         Authors' clocks may say anything, so the earliest of what is known counts.
         """
         epochs = self._epochs
-        given = [one for one in epochs if self._own_id in one.given]
+        given = [one for one in epochs if self._own_id in one.readers]
         if not epochs or given[-1:] == [*epochs[-1:]]:
             return None
         known = [let_in_ms, *(one.made_ms for one in given)]
@@ -207,10 +210,10 @@ class EpochKeys:
         """What all members have: it need not be kept from those who were removed."""
         ours = [one for one in self._epochs if one.commitment in self._keys]
         for epoch in ours:
-            if epoch.given >= self._members:
+            if epoch.readers >= self._members:
                 return epoch.commitment
         return (
-            max(ours, key=lambda one: len(one.given & self._members)).commitment
+            max(ours, key=lambda one: len(one.readers & self._members)).commitment
             if ours
             else (next(reversed(self._keys)))
         )
@@ -228,15 +231,15 @@ class EpochKeys:
             for one in epochs
             if asked is not None
             and one.commitment in self._keys
-            and asker in one.given
+            and asker in one.readers
             and self._governance.knew(asked.entry_id, one.entry_id)
         ]
-        all_have = [one for one in before if one.given >= self._members]
+        all_have = [one for one in before if one.readers >= self._members]
         return next((one.commitment for one in (*all_have, *before)), None) or self._carrier()
 
     def keys_for(self, who: ParticipantId) -> tuple[bytes, ...]:
         """The keys that the log gives to somebody and that are here, oldest first."""
-        given = [one.commitment for one in reversed(self._epochs) if who in one.given]
+        given = [one.commitment for one in reversed(self._epochs) if who in one.readers]
         return tuple(self._keys[each] for each in given if each in self._keys)
 
     def written_in_at(self, clock_ms: UnixMs) -> int:
@@ -272,35 +275,57 @@ class EpochKeys:
                     sayings += self._give(epoch.commitment, to, builder, clock_ms=clock_ms)
                 case _:
                     fresh = False
-                    key = self._entropy.random_bytes(EPOCH_KEY_BYTES)
-                    carrier = self._carrier()
-                    commitment = self._adopt(key, builder, clock_ms=clock_ms)
-                    sayings += self._give(
-                        commitment, self._members, builder, clock_ms=clock_ms, carrier=carrier
-                    )
+                    sayings += self._make(builder, clock_ms=clock_ms)
         raise LocalProtocolError("no epoch to write in")
+
+    def _make(self, builder: TransitionBuilder, *, clock_ms: UnixMs) -> list[Saying]:
+        carrier, key = self._carrier(), self._entropy.random_bytes(EPOCH_KEY_BYTES)
+        commitment = epoch_commitment(self._group_id, key)
+        entries = self._entries(commitment, self._members, clock_ms=clock_ms)
+        self._adopt(key, builder, clock_ms=clock_ms)
+        return self._say_given(carrier, commitment, entries, self._members, builder)
 
     def _give(
         self,
         commitment: bytes,
-        to: Iterable[ParticipantId],
+        to: frozenset[ParticipantId],
         builder: TransitionBuilder,
         *,
         clock_ms: UnixMs,
-        carrier: bytes | None = None,
     ) -> list[Saying]:
-        recipients = frozenset(to)
-        if carrier is None:
-            carrier = self._carrier()
-        entry = self._governance.entry(
-            MakeEpoch(commitment=commitment, recipients=recipients), clock_ms=clock_ms
-        )
-        self._governance.take(entry, self._own_id, builder)
-        self._governance.settle()
+        entries = self._entries(commitment, to, clock_ms=clock_ms)
+        return self._say_given(self._carrier(), commitment, entries, to, builder)
+
+    def _entries(
+        self, commitment: bytes, to: frozenset[ParticipantId], *, clock_ms: UnixMs
+    ) -> list[AdminEntry]:
+        """More than one if an entry cannot name all.  Raises CommandError, before any is taken."""
+        people = sorted(to)
+        parts = range(0, len(people), MAX_RECIPIENTS)
         return [
-            Saying(carrier, entry),
-            *(Saying(carrier, KeyWraps(chunk)) for chunk in self._wraps(commitment, recipients)),
+            self._governance.entry(
+                MakeEpoch(
+                    commitment=commitment,
+                    recipients=frozenset(people[start : start + MAX_RECIPIENTS]),
+                ),
+                clock_ms=clock_ms,
+            )
+            for start in parts
         ]
+
+    def _say_given(
+        self,
+        carrier: bytes,
+        commitment: bytes,
+        entries: Iterable[AdminEntry],
+        to: Iterable[ParticipantId],
+        builder: TransitionBuilder,
+    ) -> list[Saying]:
+        for entry in entries:
+            self._governance.take(entry, self._own_id, builder)
+        self._governance.settle()
+        said = [Saying(carrier, entry) for entry in entries]
+        return said + [Saying(carrier, KeyWraps(one)) for one in self._wraps(commitment, to)]
 
     def _wraps(self, commitment: bytes, to: Iterable[ParticipantId]) -> tuple[bytes, ...]:
         keys: dict[ParticipantId, bytes] = {}
@@ -414,11 +439,22 @@ class EpochKeys:
                 continue
             if not may_wrap_for(epoch, who, members=self._members):
                 self._counters.add("group.key_not_given")
-            elif len(self._answers) >= MAX_ANSWERS:
+            elif not self._has_room_for(who):
                 self._counters.add("group.too_many_questions")
             else:
                 wait_ms = int(self._entropy.random_unit() * ANSWER_WITHIN_MS)
                 self._answers[who, commitment] = UnixMs(now_ms + wait_ms)
+
+    def _has_room_for(self, asker: ParticipantId) -> bool:
+        """Whoever asked most gives way, so that nobody can keep others from being answered."""
+        if len(self._answers) < MAX_ANSWERS:
+            return True
+        asked = Counter(who for who, _ in self._answers)
+        ((most, count),) = asked.most_common(1)
+        if count <= asked[asker] + 1:
+            return False
+        del self._answers[next(one for one in reversed(self._answers) if one[0] == most)]
+        return True
 
     def _answered_by_others(self, chunk: bytes) -> None:
         wraps = decode_wraps(chunk)
@@ -433,10 +469,11 @@ class EpochKeys:
         due += [each for each in (self._ask_at_ms, self._theirs_until_ms) if each is not None]
         if self._own_id in self._members:
             prekey_ms = self._prekey_due_ms() - offset_ms
+            prekey_ms = max(prekey_ms, self._no_room_until_ms)
             due.append(UnixMs(max(prekey_ms, self._theirs_until_ms or prekey_ms)))
             fresh_ms = self._fresh_due_ms()
             if fresh_ms is not None:
-                due.append(UnixMs(fresh_ms - offset_ms))
+                due.append(UnixMs(max(fresh_ms - offset_ms, self._no_room_until_ms)))
         return min(due, default=None)
 
     def _prekey_due_ms(self) -> int:
@@ -466,14 +503,19 @@ class EpochKeys:
         if self._own_id not in self._members:
             self._answers.clear()
             return []
-        sayings: list[Saying] = []
         fresh_ms = self._fresh_due_ms()
-        if fresh_ms is not None and fresh_ms <= clock_ms:
-            sayings += self.prepare(builder, clock_ms=clock_ms, fresh=True)
+        is_fresh_due = fresh_ms is not None and fresh_ms <= clock_ms
+        may_make = self.waiting_in(now_ms) is None and self._no_room_until_ms <= now_ms
+        is_prekey_due_now = is_prekey_due(self._prekeys, now_ms=clock_ms)
+        sayings: list[Saying] = []
         bodies: list[Governing] = []
-        may_make = self.waiting_in(now_ms) is None
-        if may_make and is_prekey_due(self._prekeys, now_ms=clock_ms):
-            bodies.append(self._make_prekey(clock_ms=clock_ms))
+        if may_make and (is_fresh_due or is_prekey_due_now):
+            made = self._prepare_by_itself(
+                builder, now_ms=now_ms, clock_ms=clock_ms, fresh=is_fresh_due
+            )
+            sayings += made or ()
+            if made is not None and is_prekey_due_now:
+                bodies.append(self._make_prekey(clock_ms=clock_ms))
         if bodies or self._forget(clock_ms=clock_ms, is_history_complete=is_history_complete):
             self._opener = self._make_opener()
             builder.writes.append(
@@ -486,12 +528,21 @@ class EpochKeys:
                 carrier = self._carrier_for(commitment, who)
                 wraps = self._wraps(commitment, (who,))
                 sayings += [Saying(carrier, KeyWraps(chunk)) for chunk in wraps]
-        if bodies:
-            sayings += self.prepare(builder, clock_ms=clock_ms)
-            step = self._step()
-            if isinstance(step, SendIn):
-                sayings += [Saying(step.epoch.commitment, body) for body in bodies]
+        step = self._step()
+        if isinstance(step, SendIn):
+            sayings += [Saying(step.epoch.commitment, body) for body in bodies]
         return sayings
+
+    def _prepare_by_itself(
+        self, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs, fresh: bool
+    ) -> list[Saying] | None:
+        """None if the log has no room for what we write; others may have, so it is tried again."""
+        try:
+            return self.prepare(builder, clock_ms=clock_ms, fresh=fresh)
+        except CommandError:
+            self._counters.add("group.no_room_for_a_key")
+            self._no_room_until_ms = UnixMs(now_ms + ASK_MOST_MS)
+            return None
 
     def _make_prekey(self, *, clock_ms: UnixMs) -> PrekeyTold:
         made = make_prekey(self._prekeys, now_ms=clock_ms, random_bytes=self._entropy.random_bytes)

@@ -150,7 +150,7 @@ class Governance:
         self.settle()
         if self.role(self._identity.participant_id) is Role.NOBODY:
             raise CommandError(CommandRefusal.NOT_IN_GROUP)
-        heads = self._log.heads
+        heads = self._log.heads_for(self._identity.participant_id)
         signed = sign_entry(
             self._identity,
             act,

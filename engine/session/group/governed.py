@@ -311,7 +311,7 @@ class GovernedPart:
         That of an epoch which the log keeps from us is dropped.
         """
         epoch = self.keys.find(SealedGroup.epoch_in(arrived.message.payload))
-        if epoch is not None and self._own_id not in epoch.given:
+        if epoch is not None and self._own_id not in epoch.readers:
             self._counters.add("group.not_for_us")
             return
         size = len(arrived.message.payload)
@@ -429,10 +429,10 @@ class GovernedPart:
         begun += [
             epoch.entry_id
             for epoch, earlier in pairwise(state.epochs)
-            if who in epoch.given and who not in earlier.given
+            if who in epoch.readers and who not in earlier.readers
         ][:1]
         places = [place for place in map(place_of, begun) if place is not None]
-        if not places or all(who in epoch.given for epoch in state.epochs):
+        if not places or all(who in epoch.readers for epoch in state.epochs):
             return ()
         return self._channel.before(max(places), MAX_BEFORE)
 

@@ -10,6 +10,7 @@ Transport and storage are left to others: the asyncio runner and the simulator d
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import assert_never
 
@@ -263,9 +264,10 @@ class GroupSession:
             self._admit_all(statements, builder, now_ms)
             self._connect(builder, now_ms=now_ms)
         if self.governed.is_due_anew(now_ms):
-            self._prepare(builder, now_ms=now_ms)
-            for anew in self.governed.signed_anew(clock_ms=clock_ms):
-                self._feed(anew, builder, now_ms=now_ms)
+            with suppress(CommandError):  # The log may have no room for a key of ours.
+                self._prepare(builder, now_ms=now_ms)
+                for anew in self.governed.signed_anew(clock_ms=clock_ms):
+                    self._feed(anew, builder, now_ms=now_ms)
 
     def _connect(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Whoever was removed is quiet, as if offline, and still takes what comes."""
@@ -575,10 +577,8 @@ class GroupSession:
     ) -> None:
         """``received``: the message that caused the transition, with its decoded content."""
         if transition.writes:
-            writes = tuple(transition.writes)
-            builder.writes.append(
-                ApplyChannel(conversation_id=self._group.conversation_id, writes=writes)
-            )
+            place, writes = self._group.conversation_id, tuple(transition.writes)
+            builder.writes.append(ApplyChannel(conversation_id=place, writes=writes))
         self._projector.gaps.hear_writes(transition.writes)
         for send in transition.sends:
             outgoing = self._outbox.outgoing(send, now_ms=now_ms)

@@ -181,6 +181,10 @@ class Oracle:
             return False
         if entry.sent_ms > invite.expires_ms or self.is_revoked(name, entry_id, guess):
             return False
+        under = guess[entry_id]
+        is_as_member = isinstance(under, Term) and under.role is Role.MEMBER
+        if is_as_member and self.known[name].author != entry.author:
+            return False
         place = (entry.lamport_timestamp, entry_id)
         before = [
             one

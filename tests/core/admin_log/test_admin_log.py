@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.core.admin_log.acts import (
     MAX_HEADS,
     MAX_REPEATS,
+    MAX_STEP,
     Act,
     Add,
     Create,
@@ -53,6 +54,7 @@ def writing() -> Writing:
 
 
 NEW = ParticipantId("N")
+MADE = MakeEpoch(commitment=b"k" * 32, recipients=frozenset(PEOPLE))
 FOR_ADMINS: tuple[Act, ...] = (
     Add(member=NEW),
     Promote(member=DORA),
@@ -213,6 +215,21 @@ def test_a_member_invites_where_the_group_lets_members(
     assert writing.verdict(added) is verdict
 
 
+@pytest.mark.parametrize(("by", "verdict"), [(ANNA, Verdict.COUNTS), (CEM, Verdict.NOT_ALLOWED)])
+def test_the_places_of_an_invitation_are_its_makers_and_the_admins(
+    writing: Writing, by: ParticipantId, verdict: Verdict
+) -> None:
+    """Else a member could put out who came by an admin's, with an earlier timestamp."""
+    writing.by(OWNER, SetInviters(least=Role.MEMBER))
+    invited = writing.by(OWNER, Invite(token_hash=b"t", uses=1, expires_ms=UnixMs(10)))
+    start = writing.log.heads
+    writing.by(OWNER, Rename(name="Hikes"), after=start)
+    came = writing.by(OWNER, Add(member=NEW, invitation=invited))
+    taken = writing.by(by, Add(member=DORA, invitation=invited), after=start)
+    assert writing.verdict(taken) is verdict
+    assert writing.verdict(came) is (Verdict.SPENT if by is ANNA else Verdict.COUNTS)
+
+
 def said(instance: int, sequence: int, branch: str = "") -> Written:
     """By Cem.  On a branch the message before belongs to it, too, from number 4 on."""
     before = f"{instance}.{sequence - 1}{branch if sequence > 4 else ''}"
@@ -308,6 +325,58 @@ def test_malformed_entries_are_refused() -> None:
         )
         with pytest.raises(RemoteProtocolError, match="malformed_entry"):
             log.add(entry)
+
+
+def test_no_entry_takes_the_last_number_from_all_that_come_after_it(writing: Writing) -> None:
+    """Nor does one that waited, or one that names it."""
+    start = writing.log.heads
+    taken = writing.by(CEM, MADE, after=start, lamport=4 + MAX_STEP)
+    ahead = writing.by(CEM, MADE, after=(taken,), lamport=2**53 - 1)
+    beyond = writing.by(CEM, MADE, after=(ahead,), lamport=2**53)
+    logs = [AdminLog(FIRST, entries) for entries in (writing.entries, writing.entries[::-1])]
+    for log in logs:
+        assert log.heads == (taken,)
+        assert log.state.verdicts.keys() == {one.entry_id for one in writing.entries[:-2]}
+    log = logs[0]
+    with pytest.raises(RemoteProtocolError, match="entry_ahead"):
+        log.add(writing.entries[-2])
+    assert not log.add(writing.entries[-1])
+    assert beyond not in log.state.verdicts
+    removed = writing.by(ANNA, Remove(member=CEM), after=log.heads_for(ANNA))
+    assert writing.verdict(removed) is Verdict.COUNTS
+
+
+@pytest.mark.parametrize("act", [Rename(name="Hikes"), MADE], ids=["admin", "member"])
+def test_entries_that_know_of_nothing_do_not_keep_others_from_what_they_may(
+    writing: Writing, act: Act
+) -> None:
+    """Cem writes more than an entry can name before Dora came, with later timestamps."""
+    start = writing.log.heads
+    admitted = Promote(member=DORA) if isinstance(act, Rename) else Add(member=DORA)
+    writing.by(OWNER, admitted)
+    said = writing.by(BEN, Rename(name="Strolls"))
+    for number in range(3 * MAX_HEADS):
+        writing.by(CEM, MADE, after=start, lamport=100 + number)
+    log = writing.log
+    heads = log.heads_for(DORA)
+    assert len(heads) == MAX_HEADS
+    done = writing.by(DORA, act, after=heads)
+    state = writing.log.state
+    assert state.verdicts[done] is Verdict.COUNTS
+    assert writing.entries[-1].lamport_timestamp > 100 + 3 * MAX_HEADS - 1
+    assert writing.log.knew(done, said)
+    removed = writing.by(DORA, Remove(member=CEM), after=writing.log.heads_for(DORA))
+    assert (writing.verdict(removed) is Verdict.COUNTS) is isinstance(act, Rename)
+
+
+def test_a_malformed_entry_that_others_name_is_not_looked_at_for_ever(writing: Writing) -> None:
+    """A newcomer may be given one."""
+    last = writing.entries[-1]
+    malformed = replace(last, entry_id=EntryId("x"), heads=())
+    naming = replace(last, entry_id=EntryId("y"), heads=(malformed.entry_id,))
+    log = AdminLog(FIRST, [*writing.entries, naming, malformed])
+    assert list(log.missing) == [malformed.entry_id]
+    assert log.state == writing.log.state
 
 
 def test_an_entry_waits_for_what_it_names(writing: Writing) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.admin_log.acts import (
+    Act,
     Add,
     Entry,
     EntryId,
@@ -48,6 +49,7 @@ from tests.core.admin_log.admin_log_writing import (
     begun,
 )
 
+EVE = ParticipantId("E")
 ALL = frozenset({OWNER, ANNA, BEN, CEM})
 OLD, NEW = b"old key!" * 4, b"new key!" * 4
 
@@ -134,7 +136,7 @@ def test_a_newcomer_reads_back_as_far_as_the_inviter_chose(
     writing.by(ANNA, MakeEpoch(commitment=NEW, recipients=ALL), lamport=6)
     writing.by(ANNA, Add(member=DORA, reads_from=reads_from))
     state = writing.log.state
-    assert [one.commitment for one in state.epochs if DORA in one.given] == readable[::-1]
+    assert [one.commitment for one in state.epochs if DORA in one.readers] == readable[::-1]
     wanted = keys_to_ask_for(state.epochs, own_id=DORA, held=())
     assert wanted == tuple(readable[::-1])
     if readable:
@@ -153,6 +155,62 @@ def test_an_epoch_made_beside_an_admission_is_given_to_the_newcomer(writing: Wri
     assert step(writing) == SendIn(epoch=epoch(writing, NEW))
     assert not may_wrap_for(epoch(writing), DORA, members=state.roles.keys())
     assert may_wrap_for(epoch(writing, NEW), DORA, members=state.roles.keys())
+
+
+@pytest.mark.parametrize(
+    ("least", "lie"),
+    [
+        (Role.ADMIN, MakeEpoch(commitment=OLD, recipients=frozenset({DORA, EVE}))),
+        (Role.ADMIN, Add(member=DORA, reads_from=1)),
+        (Role.MEMBER, Add(member=DORA, reads_from=1)),
+        (Role.MEMBER, Add(member=EVE, reads_from=1)),
+    ],
+    ids=["names herself", "has no right to", "admits herself", "admits somebody else"],
+)
+def test_a_newcomer_gives_nobody_the_key_that_the_inviter_kept_from_them(
+    writing: Writing, least: Role, lie: Act
+) -> None:
+    writing.by(OWNER, SetInviters(least=least))
+    writing.by(OWNER, Add(member=DORA))
+    writing.by(DORA, lie)
+    members = writing.log.state.roles.keys()
+    assert OLD not in keys_to_ask_for(writing.log.state.epochs, own_id=DORA, held=())
+    for who in (DORA, EVE):
+        assert not may_wrap_for(epoch(writing), who, members=members)
+    assert not isinstance(step(writing), SendIn)
+    writing.by(OWNER, Add(member=DORA, reads_from=1))
+    assert may_wrap_for(epoch(writing), DORA, members=members)
+
+
+@pytest.mark.parametrize("pretends", [False, True])
+def test_who_comes_back_gives_themselves_no_key_that_was_made_meanwhile(
+    writing: Writing, *, pretends: bool
+) -> None:
+    """Also if they pretend to have made it, before they left."""
+    before = writing.log.heads
+    writing.by(CEM, Remove(member=CEM))
+    writing.by(OWNER, MakeEpoch(commitment=NEW, recipients=ALL - {CEM}))
+    lie = MakeEpoch(commitment=NEW, recipients=frozenset({CEM}))
+    if pretends:
+        writing.by(CEM, lie, after=before)
+    writing.by(OWNER, Add(member=CEM))
+    if not pretends:
+        writing.by(CEM, lie)
+    members = writing.log.state.roles.keys()
+    assert CEM in epoch(writing, NEW).given
+    assert not may_wrap_for(epoch(writing, NEW), CEM, members=members)
+    assert may_wrap_for(epoch(writing), CEM, members=members)
+
+
+def test_an_old_key_that_is_named_again_is_no_newer_for_who_may_read_the_new(
+    writing: Writing,
+) -> None:
+    writing.by(ANNA, MakeEpoch(commitment=NEW, recipients=ALL), lamport=50)
+    writing.by(BEN, MakeEpoch(commitment=OLD, recipients=ALL))
+    writing.by(ANNA, Add(member=DORA, reads_from=50))
+    members = writing.log.state.roles.keys()
+    assert may_wrap_for(epoch(writing, NEW), DORA, members=members)
+    assert not may_wrap_for(epoch(writing), DORA, members=members)
 
 
 def test_an_older_epoch_that_all_can_read_comes_before_a_newer_that_some_cannot(
@@ -261,7 +319,8 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
                 ):
                     people.add(entry.act.member)
         is_good = people <= members and ids[commitment[:8]] == 1
-        lacking = members - people if is_good else frozenset()
+        readers = readers_by_definition(oracle, guess, counting)
+        lacking = members - readers if is_good else frozenset()
         unaware = {
             term.who
             for term in oracle.terms()
@@ -276,12 +335,41 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
                 made_by=first.author,
                 made_ms=first.sent_ms,
                 given=frozenset(people),
+                readers=readers,
                 is_good=is_good,
                 is_complete=is_good and not lacking,
                 is_withheld=not lacking <= unaware,
             )
         )
     return found
+
+
+def readers_by_definition(
+    oracle: Oracle, guess: Guess, counting: list[Entry]
+) -> frozenset[ParticipantId]:
+    """``counting``: the entries with the commitment that count."""
+    named = {
+        entry.entry_id: {entry.author, *entry.act.recipients}
+        for entry in counting
+        if isinstance(entry.act, MakeEpoch)
+    }
+    first = [names for name, names in named.items() if not oracle.past[name] & named.keys()]
+    readers = set.intersection(*first)
+    for term in oracle.terms():
+        is_held = oracle.held(term, set(oracle.known), guess)
+        if is_held and not oracle.past[term.by] & named.keys():
+            readers |= {term.who} & set().union(*named.values())
+    since = min(entry.lamport_timestamp for entry in counting)
+    for entry in sorted(
+        oracle.known.values(), key=lambda one: (one.lamport_timestamp, one.entry_id)
+    ):
+        act = entry.act
+        if not isinstance(act, Add) or act.reads_from is None or act.reads_from > since:
+            continue
+        counts = guess[entry.entry_id] is not None and oracle.let_in(entry.entry_id, guess)
+        if counts and entry.author in readers and oracle.past[entry.entry_id] & named.keys():
+            readers.add(act.member)
+    return frozenset(readers)
 
 
 people = st.sampled_from(PEOPLE)
