@@ -61,3 +61,13 @@ def test_who_is_let_in_after_somebody_left_can_read_what_let_them_in(circle: Cir
     for name in NAMES:
         assert circle.shown(name) == ["back", "welcome"]
         assert circle[name].session.gap() is None
+
+
+def test_who_comes_back_again_and_again_can_be_removed_each_time(circle: Circle) -> None:
+    """Each stay is another instance, and a removal names the last message of each."""
+    for time in range(4):
+        circle.say("Cem", f"stay {time}")
+        circle.remove("Cem", by="Anna")
+        assert "Cem" not in circle.roles("Olga")
+        circle.admit("Cem", by="Anna", reads_from=None)
+    assert circle.shown("Ben") == [f"stay {time}" for time in range(4)]

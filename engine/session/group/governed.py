@@ -524,12 +524,12 @@ class GovernedPart:
         return self._governance.entry(act, clock_ms=clock_ms)
 
     def _last_messages(self, who: ParticipantId) -> tuple[LastMessage, ...]:
-        newest = self._channel.last_of(who)[:MAX_LAST_MESSAGES]
-        return tuple(
-            LastMessage(entry.author.instance_id, entry.author.sequence, entry.position.message_id)
-            for entry in newest
-            if entry.author is not None
+        last = (
+            LastMessage(one.author.instance_id, one.author.sequence, one.position.message_id)
+            for one in self._channel.last_of(who)[:MAX_LAST_MESSAGES]
+            if one.author is not None
         )
+        return tuple(sorted(last))
 
     # --- what others see of it ------------------------------------------------------------------
 
