@@ -19,6 +19,9 @@ FRESH_AFTER_MS: Final = 7 * 24 * _HOUR_MS
 """An epoch is followed by another one, whatever happens."""
 FRESH_SPREAD_MS: Final = 12 * _HOUR_MS
 """Each member waits for a random part of this, so that one is first and the others hear of it."""
+LATE_MS: Final = 60_000
+RETURN_SPREAD_MS: Final = 2 * 60_000
+"""Who was away when it was due waits for a random part of this: another one may be on its way."""
 YIELD_MS: Final = 5_000
 """How long to wait for whoever removed somebody to make an epoch, at most."""
 SMALL_GROUP: Final = 16
@@ -96,6 +99,11 @@ def may_wrap_for(epoch: Epoch, who: ParticipantId, *, members: Collection[Partic
 def fresh_due_ms(first_seen_ms: UnixMs, random_unit: float) -> UnixMs:
     """When to make a fresh epoch if none came since we first saw the one we write in."""
     return UnixMs(first_seen_ms + FRESH_AFTER_MS + int(random_unit * FRESH_SPREAD_MS))
+
+
+def due_after_return_ms(returned_ms: UnixMs, random_unit: float) -> UnixMs:
+    """When, for who was away when one was due, by more than LATE_MS."""
+    return UnixMs(returned_ms + int(random_unit * RETURN_SPREAD_MS))
 
 
 def wait_before_making_ms(*, is_ours: bool, member_count: int, random_unit: float) -> int:

@@ -101,6 +101,24 @@ def test_a_fresh_key_after_a_week_and_a_prekey_each_week(circle: Circle) -> None
     assert len(sending) == 1
 
 
+def test_who_was_away_when_a_key_was_due_looks_first_whether_another_made_one(
+    circle: Circle,
+) -> None:
+    circle.inside.discard("Cem")
+    circle.now = UnixMs(circle.now + FRESH_AFTER_MS + FRESH_SPREAD_MS)
+    begin = len(circle.sent)
+    circle.live_but("Cem", 150)
+    made = circle.part("Olga").governance.state.epochs
+    assert len(made) > 1
+    circle.inside.add("Cem")
+    circle["Cem"].restart(now_ms=circle.now)
+    circle.send("Cem", circle["Cem"].advance(now_ms=circle.now))
+    for _, payload in circle.sent[begin:]:
+        circle.replay("Cem", payload)
+    circle.live(150)
+    assert circle.part("Cem").governance.state.epochs == made
+
+
 def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: Circle) -> None:
     """And that is counted: it opens such wraps for as long as their profile lives."""
     circle.people["Dora"] = dora = SessionParticipant("Dora", seed=5, now_ms=circle.now)
@@ -334,6 +352,10 @@ def test_who_may_read_nothing_of_before_knows_it_unless_they_were_here_before(
         return known is not None and known.is_history_withheld
 
     assert {name for name in (*NAMES, "Dora") if is_withheld(name)} == {"Dora"}
+    circle.remove("Dora", by="Olga")
+    assert is_withheld("Dora"), "there is still nothing from before"
+    circle.admit("Dora", reads_from=None)
+    assert not is_withheld("Dora"), "of the first stay there is something"
 
 
 def test_it_is_known_since_when_something_can_be_read(circle: Circle) -> None:

@@ -25,10 +25,12 @@ from engine.core.content import (
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.epochs import (
+    LATE_MS,
     GiveThenSend,
     MakeThenSend,
     MayNot,
     SendIn,
+    due_after_return_ms,
     fresh_due_ms,
     keys_to_ask_for,
     may_wrap_for,
@@ -489,6 +491,15 @@ class EpochKeys:
             self._fresh_after = commitment, due_ms
         return self._fresh_after[1]
 
+    def _is_fresh_due(self, clock_ms: UnixMs) -> bool:
+        if self._fresh_due_ms() is None or self._fresh_after is None:
+            return False
+        commitment, due_ms = self._fresh_after
+        if clock_ms >= due_ms + LATE_MS:
+            due_ms = due_after_return_ms(clock_ms, self._entropy.random_unit())
+            self._fresh_after = commitment, due_ms
+        return due_ms <= clock_ms
+
     def advance(
         self,
         builder: TransitionBuilder,
@@ -503,8 +514,7 @@ class EpochKeys:
         if self._own_id not in self._members:
             self._answers.clear()
             return []
-        fresh_ms = self._fresh_due_ms()
-        is_fresh_due = fresh_ms is not None and fresh_ms <= clock_ms
+        is_fresh_due = self._is_fresh_due(clock_ms)
         may_make = self.waiting_in(now_ms) is None and self._no_room_until_ms <= now_ms
         is_prekey_due_now = is_prekey_due(self._prekeys, now_ms=clock_ms)
         sayings: list[Saying] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from engine.core.admin_log.acts import MAX_ENTRIES, Act, Entry, EntryId, Role
+from engine.core.admin_log.acts import MAX_ENTRIES, Act, Entry, EntryId, Remove, Role
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog, AdminState
 from engine.core.content import AdminEntry
@@ -108,6 +108,15 @@ class Governance:
     def knew(self, later: EntryId, earlier: EntryId) -> bool:
         """Whether the author of one entry knew the other."""
         return self._log.knew(later, earlier)
+
+    def was_removed_before(self, entry_id: EntryId, who: ParticipantId) -> bool:
+        """Whether the author of that entry knew of a removal of theirs, or that they left."""
+        found = ((name, self._log.find(name)) for name in self._state.verdicts)
+        return who in self._state.removed_at and any(
+            isinstance(one.act, Remove) and one.act.member == who and self.knew(entry_id, name)
+            for name, one in found
+            if one is not None
+        )
 
     def take(
         self, body: AdminEntry, sender_id: ParticipantId, builder: TransitionBuilder

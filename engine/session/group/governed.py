@@ -564,7 +564,7 @@ class GovernedPart:
         """Of an earlier stay there may be something to read, so only the first one counts."""
         added = self._seen.added.get(self._own_id)
         entry = None if added is None else self._governance.find(added)
-        if entry is None or self._own_id in self._seen.removed_at:
+        if entry is None or self._governance.was_removed_before(entry.entry_id, self._own_id):
             return None
         return (entry.author, entry.sent_ms, entry.act) if isinstance(entry.act, Add) else None
 
