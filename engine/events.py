@@ -53,10 +53,7 @@ class MessageKind(StrEnum):
 
 
 class DeliveryView(Struct, frozen=True, kw_only=True):
-    """Delivery state of one of our messages.  The tuples contain other current members only.
-
-    For a message that was edited or retracted, it is the state of that last change.
-    """
+    """Of one of our messages or its last edit or retraction.  Other current members only."""
 
     state: DeliveryState
     held_by: tuple[ParticipantId, ...] = ()
@@ -252,6 +249,8 @@ class MemberView(Struct, frozen=True, kw_only=True):
     """Their messages are received and kept, but not shown on this device."""
     has_keys: bool = True
     """What it takes to ask them to talk has come here (``People.ask_member``)."""
+    safety_number: str = ""
+    """As in ``ContactView``; "" of ourselves."""
 
 
 class ContactView(Struct, frozen=True, kw_only=True):

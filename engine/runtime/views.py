@@ -420,6 +420,7 @@ def member_views(
     own_id: ParticipantId,
     muted: Collection[ParticipantId] = frozenset(),
 ) -> tuple[MemberView, ...]:
+    own = next((one.public_key for one in members if one.participant_id == own_id), b"")
     return tuple(
         MemberView(
             participant_id=member.participant_id,
@@ -430,6 +431,7 @@ def member_views(
             fingerprint=fingerprint_of(member.public_key),
             is_muted=member.participant_id in muted,
             has_keys=bool(member.encryption_key),
+            safety_number=safety_number(own, key) if own != (key := member.public_key) else "",
         )
         for member in members
     )

@@ -57,7 +57,7 @@ from tests.ui.scripted_faults import ScriptedFaults
 from tests.ui.scripted_files import ScriptedFiles
 from tests.ui.scripted_governing import STRONG_LINK, ScriptedGoverning
 from tests.ui.scripted_inspection import ScriptedInspection
-from tests.ui.scripted_people import ScriptedPeople
+from tests.ui.scripted_people import SAFETY_NUMBER, ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 from tests.ui.scripted_trouble import ScriptedTrouble
 
@@ -83,6 +83,7 @@ def member(name: str, *, is_self: bool = False, is_admin: bool = False) -> Membe
         is_admin=is_admin,
         has_left=False,
         fingerprint=FINGERPRINT,
+        safety_number="" if is_self else SAFETY_NUMBER,
     )
 
 

@@ -30,7 +30,7 @@ from tests.ui.scripted_people import person_id, picture_bytes
 from tests.ui.seeing import entries, sheet_of, spoken_rows, words_of
 from ui.controls import Text
 from ui.dialogs.confirm import Confirm, DeleteAsAdmin
-from ui.dialogs.contact import Fingerprints
+from ui.dialogs.contact import SafetyNumber
 from ui.dialogs.group import CreateGroup, GroupKind, InviteLink
 from ui.dialogs.group_details import GroupDetails
 from ui.dialogs.invite import Invite
@@ -444,7 +444,7 @@ def test_a_member_with_a_verified_persons_name_and_another_key_stops_what_one_wr
             await turn()
             assert engine.called("send_text") == []
             QTest.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)
-            sheet = await sheet_of(it.window, Fingerprints)
+            sheet = await sheet_of(it.window, SafetyNumber)
             sheet.reject()
             await until(lambda: it.window.flows.sheet is None)
             await turn()

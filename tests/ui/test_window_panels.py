@@ -15,12 +15,13 @@ from engine.events import DeliveryView, MessageChanged, MessageKind, MessageView
 from engine.file_views import FileView
 from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.scripted_people import PERSON_FINGERPRINT, picture_bytes
+from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, picture_bytes
 from tests.ui.seeing import choose, seen_words, sheet_of, words_of
 from ui.controls import ElidedText
-from ui.dialogs.contact import Fingerprints, SafetyNumber
+from ui.dialogs.contact import SafetyNumber
 from ui.dialogs.group import InviteLink
 from ui.dialogs.picture_viewer import PictureViewer
+from ui.people import digit_groups
 from ui.side.group import GroupPanel
 from ui.side.person import PersonPanel, Somebody
 from ui.side.shared import PAGE, FileRow, PictureTile
@@ -148,8 +149,9 @@ def test_a_member_is_chosen_by_keys_and_compared_and_there_is_a_way_back() -> No
             assert [group.name.whole_text() for group in panel.rows.values()] == ["Tide Gauge"]
             panel.compare.setFocus()
             it.press(Key.Key_Space)
-            sheet = await sheet_of(it.window, Fingerprints)
+            sheet = await sheet_of(it.window, SafetyNumber)
             assert "4fd1 90ab 77c2 1e05" in words_of(sheet)
+            assert sheet.groups == digit_groups(SAFETY_NUMBER)
             sheet.verify.click()
             await until(panel.verified_pill.isVisible)
             assert engine.compared == {MAYA}

@@ -96,6 +96,9 @@ def test_invited_once_approved_promoted_removed_and_let_in_again(tmp_path: Path)
         await until(lambda: tom.window.pane.is_open(group))
         assert {member(tom, each).name for each in ("Olga", "Anna")} == {"Olga", "Anna"}
         await until(is_member(anna, "Tom"))
+        await until(is_member(olga, "Tom"))
+        assert member(tom, "Olga").safety_number == member(olga, "Tom").safety_number != ""
+        assert member(tom, "Anna").safety_number != member(tom, "Olga").safety_number
         assert not tom.window.panel.waiting.isVisible()
 
         await act(olga, group, "Anna", MemberAct.PROMOTE)

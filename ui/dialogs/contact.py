@@ -28,16 +28,20 @@ _SAID_COPIED_MS = 2500
 class SafetyNumber(Sheet):
     """Sixty digits in groups, and the same as a code."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is shown of somebody
         self,
-        conversation: ConversationView,
-        contact: ContactView,
+        name: str,
+        safety_number: str,
+        fingerprint: str,
         parent: QWidget | None = None,
         *,
+        own_name: str = "",
         is_verified: bool = False,
     ) -> None:
-        """Accepted: it was compared and is the same; or if that was so, it counts no more."""
-        name = short_name(conversation)
+        """``own_name``: the one they use, if they have another one here.
+
+        Accepted: it was compared and is the same; or if that was so, it counts no more.
+        """
         super().__init__(
             tr("Safety number with {name}").format(name=name),
             tr(
@@ -46,7 +50,7 @@ class SafetyNumber(Sheet):
             ).format(name=name),
             parent=parent,
         )
-        self.groups = digit_groups(contact.safety_number)
+        self.groups = digit_groups(safety_number)
         plain = "".join(self.groups)
         self.code = QrCode(
             plain, tr("Code of the safety number with {name}").format(name=name), side=_QR_SIDE
@@ -54,9 +58,8 @@ class SafetyNumber(Sheet):
         self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addSpacing(4)
         self.body.addWidget(self._digits())
-        own_name = one_line(contact.name, 60)
         words = tr("Fingerprint of {name}: {fingerprint}").format(
-            name=own_name or name, fingerprint=contact.fingerprint
+            name=one_line(own_name, 60) or name, fingerprint=fingerprint
         )
         self.body.addWidget(Text(words, face="caption", colour="ink2", wrap=True))
         self.copy_button = self.add_button(tr("Copy"), left=True, kind="ghost")
@@ -91,34 +94,6 @@ class SafetyNumber(Sheet):
 
     def _offer_again(self) -> None:
         self.copy_button.rename(tr("Copy"))
-
-
-class Fingerprints(Sheet):
-    """Both, to compare with a member of a group with whom one does not talk one to one."""
-
-    def __init__(self, name: str, theirs: str, own: str, parent: QWidget | None = None) -> None:
-        super().__init__(
-            tr("Compare with {name}").format(name=name),
-            tr(
-                "Read both to each other when you meet or talk. If {name} sees the same two, the"
-                " messages under this name are theirs."
-            ).format(name=name),
-            parent=parent,
-        )
-        for title, fingerprint in (
-            (tr("Fingerprint of {name}").format(name=name), theirs),
-            (tr("Your fingerprint"), own),
-        ):
-            self.body.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
-            shown = selectable(fingerprint)
-            shown.setAccessibleName(f"{title}: {fingerprint}")
-            self.body.addWidget(shown)
-        close = self.add_button(tr("Close"), left=True, kind="ghost")
-        close.clicked.connect(self.reject)
-        close.setDefault(True)
-        close.setFocus()
-        self.verify = self.add_button(tr("They are the same"), kind="primary")
-        self.verify.clicked.connect(self.accept)
 
 
 class RenamePerson(Sheet):

@@ -1804,10 +1804,6 @@
         <translation>Comparer les clés…</translation>
     </message>
     <message>
-        <source>Compare with {name}</source>
-        <translation>Comparer avec {name}</translation>
-    </message>
-    <message>
         <source>Compare…</source>
         <translation>Comparer…</translation>
     </message>
@@ -2466,10 +2462,6 @@
     <message>
         <source>Fingerprint of who invites you, compare it if you can</source>
         <translation>Empreinte de qui vous invite, comparez-la si vous le pouvez</translation>
-    </message>
-    <message>
-        <source>Fingerprint of {name}</source>
-        <translation>Empreinte de {name}</translation>
     </message>
     <message>
         <source>Fingerprint of {name}: {fingerprint}</source>
@@ -4696,10 +4688,6 @@
         <translation>Réagir</translation>
     </message>
     <message>
-        <source>Read both to each other when you meet or talk. If {name} sees the same two, the messages under this name are theirs.</source>
-        <translation>Lisez-vous les deux l’un à l’autre quand vous vous voyez ou vous parlez. Si {name} voit les deux mêmes, les messages sous ce nom viennent bien de cette personne.</translation>
-    </message>
-    <message>
         <source>Read the code that is on the screen now</source>
         <translation>Lire le code qui est maintenant à l’écran</translation>
     </message>
@@ -6182,10 +6170,6 @@
     <message>
         <source>They are not told. Nothing of theirs is taken in or answered.</source>
         <translation>La personne n’en est pas informée. Rien d’elle n’est reçu et rien ne lui est répondu.</translation>
-    </message>
-    <message>
-        <source>They are the same</source>
-        <translation>Ce sont les mêmes</translation>
     </message>
     <message>
         <source>They are told. You can ask again.</source>
@@ -8002,10 +7986,6 @@
     <message>
         <source>code: {text}, end of code</source>
         <translation>code&#xa0;: {text}, fin du code</translation>
-    </message>
-    <message>
-        <source>compare the fingerprints</source>
-        <translation>comparer les empreintes</translation>
     </message>
     <message>
         <source>connected through {number} service nodes</source>

@@ -312,8 +312,7 @@ class GoverningFlows(QObject):
     # --- names that are not whose they seem -------------------------------------------------------
 
     def _compare(self, member: MemberView) -> None:
-        name = one_line(member.name, _NAME) or "?"
-        self._window.people.compare(member.participant_id, name, member.fingerprint, None)
+        self._window.people.compare(member, None)
 
     def _tell_apart(self, key: str) -> None:
         self._settings.known_apart = self._settings.known_apart | {key}

@@ -12,7 +12,6 @@ from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.events import ConversationView, MemberView
 from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import (
-    Fingerprints,
     RenamePerson,
     SafetyNumber,
     ask_confirm,
@@ -23,7 +22,8 @@ from ui.dialogs.contact import (
 from ui.dialogs.person import AddPerson, OwnLink
 from ui.dialogs.profile import Profile, ProfileFields
 from ui.error_words import error_words
-from ui.people import cannot_ask_words, only_opens
+from ui.foreign_text import one_line
+from ui.people import cannot_ask_words, only_opens, short_name
 from ui.tasks import Tasks
 from ui.times import date_words, moment
 from ui.translate import tr
@@ -148,7 +148,14 @@ class PeopleFlows(QObject):
         async def flow() -> None:
             who = contact.participant_id
             known = who in self._engine.people.verified()
-            sheet = SafetyNumber(conversation, contact, self._window, is_verified=known)
+            sheet = SafetyNumber(
+                short_name(conversation),
+                contact.safety_number,
+                contact.fingerprint,
+                self._window,
+                own_name=contact.name,
+                is_verified=known,
+            )
             if await self._one.ask(sheet):
                 await self._verify(who, verified=not known)
 
@@ -156,23 +163,23 @@ class PeopleFlows(QObject):
 
     def compare(
         self,
-        participant_id: ParticipantId,
-        name: str,
-        fingerprint: str,
+        member: MemberView | None,
         conversation: ConversationView | None,
     ) -> None:
-        """By the safety number with a contact, by both fingerprints with a member of a group."""
+        """By the safety number, with a contact or a member of a group who is none."""
         if conversation is not None and conversation.contact is not None:
             self.safety_number(conversation)
             return
+        if member is None:
+            return
 
         async def flow() -> None:
-            identity = self._engine.identity()
-            own = "" if identity is None else identity.fingerprint
-            if await self._one.ask(Fingerprints(name, fingerprint, own, self._window)):
-                await self._verify(participant_id, verified=True)
+            name = one_line(member.name, 120) or "?"
+            number = member.safety_number
+            if await self._one.ask(SafetyNumber(name, number, member.fingerprint, self._window)):
+                await self._verify(member.participant_id, verified=True)
 
-        self._one.start(tr("compare the fingerprints"), flow)
+        self._one.start(tr("show the safety number"), flow)
 
     def set_verified(self, participant_id: ParticipantId, *, verified: bool) -> None:
         async def work() -> None:

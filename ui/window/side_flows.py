@@ -404,12 +404,7 @@ class SideFlows(QObject):
     def _compare(self) -> None:
         somebody = self._shown_somebody()
         if somebody is not None:
-            self._people.compare(
-                somebody.participant_id,
-                somebody.name,
-                somebody.fingerprint,
-                somebody.conversation,
-            )
+            self._people.compare(somebody.member, somebody.conversation)
 
     def _set_verified(self, *, verified: bool) -> None:
         somebody = self._shown_somebody()
