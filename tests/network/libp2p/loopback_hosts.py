@@ -6,7 +6,7 @@ For tests of libp2p that need sockets; what a host should make of all this is fo
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Self
 
 from msgspec.structs import replace
@@ -110,17 +110,17 @@ class Proxy:
 
     async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         try:
-            while data := await source.read(65_536):
-                await self._flowing.wait()
-                sink.write(data)
-                await sink.drain()
-                async with self._moved:
-                    self._passed += len(data)
-                    self._moved.notify_all()
-        except ConnectionError:
-            pass
-        finally:
+            with suppress(ConnectionError):
+                while data := await source.read(65_536):
+                    await self._flowing.wait()
+                    sink.write(data)
+                    await sink.drain()
+                    async with self._moved:
+                        self._passed += len(data)
+                        self._moved.notify_all()
             self.closed.set()
+            await self._flowing.wait()  # Nor does a frozen wire tell that an end has closed.
+        finally:
             sink.close()
 
 
