@@ -15,8 +15,15 @@ from benchmarks.report import Figure, Report, figure_of
 from engine.core.admin_log.acts import Act, Add, Create, EntryId, MakeEpoch, Rename
 from engine.core.admin_log.log import AdminLog
 from engine.core.ids import ParticipantId, UnixMs
+from engine.core.prekeys import OwnPrekey
 from engine.crypto.admin_entry import SignedEntry, read_entry, sign_entry, verify_entry
-from engine.crypto.epochs import WrapOpener, seal_earlier_keys, wrap_epoch_key
+from engine.crypto.epochs import (
+    WrapOpener,
+    seal_earlier_keys,
+    sign_prekey,
+    verify_prekey,
+    wrap_epoch_key,
+)
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import epoch_commitment
 
@@ -83,7 +90,18 @@ def _joining(report: Report, runs: int) -> None:
         keys, NEWCOMER.participant_id, NEWCOMER.encryption_public_key, group_id=GROUP
     )
 
+    prekeys = [
+        sign_prekey(
+            OWNER,
+            OwnPrekey(number=number, private_key=number.to_bytes(32, "big"), made_ms=NOW),
+            group_id=GROUP,
+        )
+        for number in range(1, MEMBERS + 1)
+    ]
+
     def join() -> None:
+        for data in prekeys:
+            verify_prekey(data, group_id=GROUP)
         entries = [verify_entry(data, group_id=GROUP) for data in log]
         state = AdminLog(first, entries).state
         wanted = {one.commitment for one in state.epochs if NEWCOMER.participant_id in one.readers}

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from engine.codec.admin_entry import ENTRY_ID_BYTES, MAX_ENTRY_BYTES, entry_id_bytes, entry_id_from
 from engine.codec.canonical import one_form
 from engine.codec.envelope import MAX_STATEMENT_BYTES
-from engine.codec.epochs import MAX_EARLIER_BYTES
+from engine.codec.epochs import MAX_EARLIER_BYTES, MAX_PREKEY_BYTES
 from engine.codec.message_id import ID_BYTES, id_bytes, id_text
 from engine.core.admin_log.acts import MAX_PASSED_ON
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -42,7 +42,8 @@ PROOF_BYTES: Final = 32
 DIGEST_BYTES: Final = 32
 _LENGTH_BYTES: Final = 4
 _MAX_STATEMENTS_BYTES: Final = MAX_MEMBERS * (_LENGTH_BYTES + MAX_STATEMENT_BYTES)
-_BEFORE_ENTRIES: Final = 3
+_MAX_PREKEYS_BYTES: Final = MAX_MEMBERS * (_LENGTH_BYTES + MAX_PREKEY_BYTES)
+_BEFORE_ENTRIES: Final = 4
 """Parts of an admission that are no entries."""
 MAX_JOINING_BYTES: Final = CHUNK_BYTES + 256
 _REASONS: Final = {
@@ -124,20 +125,21 @@ def _chunk(wire: joining_pb2.Chunk) -> Chunk:
 
 
 def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
-    """Sealed keys, ids of messages before, join statements, and each entry; cut up.
+    """Sealed keys, ids of messages before, join statements, prekeys, and each entry; cut up.
 
-    Each of these is written after its length, and so is each statement among the statements.  A
-    length has 4 bytes, big-endian, and an id 16.
+    Each of these is written after its length, and so is each one among the statements and prekeys.
+    A length has 4 bytes, big-endian, and an id 16.
 
     Raises LocalProtocolError if it is too large for anyone to take.
     """
     before = b"".join(map(id_bytes, admission.before))
     statements = _joined(admission.statements)
-    whole = _joined((admission.keys, before, statements, *admission.entries))
+    prekeys = _joined(admission.prekeys)
+    whole = _joined((admission.keys, before, statements, prekeys, *admission.entries))
     if (
         len(whole) > MAX_ADMISSION_BYTES
         or len(admission.entries) > MAX_PASSED_ON
-        or len(admission.statements) > MAX_MEMBERS
+        or max(len(admission.statements), len(admission.prekeys)) > MAX_MEMBERS
     ):
         raise LocalProtocolError(f"an admission of {len(whole)} bytes")
     digest = sha256(whole).digest()
@@ -152,20 +154,26 @@ def decode_admission(whole: bytes) -> AdmissionParts:
     """Checks shape and bounds only.  Raises RemoteProtocolError ``joining_malformed``."""
     if len(whole) > MAX_ADMISSION_BYTES:
         raise _malformed("admission")
-    bounds = chain(
-        (MAX_EARLIER_BYTES, MAX_BEFORE * ID_BYTES, _MAX_STATEMENTS_BYTES), repeat(MAX_ENTRY_BYTES)
+    of_the_first = (
+        MAX_EARLIER_BYTES,
+        MAX_BEFORE * ID_BYTES,
+        _MAX_STATEMENTS_BYTES,
+        _MAX_PREKEYS_BYTES,
     )
+    bounds = chain(of_the_first, repeat(MAX_ENTRY_BYTES))
     pieces = _pieces(whole, islice(bounds, _BEFORE_ENTRIES + MAX_PASSED_ON))
     if len(pieces) <= _BEFORE_ENTRIES:
         raise _malformed("admission")
-    keys, before, joined, *entries = pieces
-    statements = _pieces(joined, repeat(MAX_STATEMENT_BYTES, MAX_MEMBERS))
-    if b"" in entries or b"" in statements or len(before) % ID_BYTES:
+    keys, before, joined_statements, joined_prekeys, *entries = pieces
+    statements = _pieces(joined_statements, repeat(MAX_STATEMENT_BYTES, MAX_MEMBERS))
+    prekeys = _pieces(joined_prekeys, repeat(MAX_PREKEY_BYTES, MAX_MEMBERS))
+    if b"" in (*entries, *statements, *prekeys) or len(before) % ID_BYTES:
         raise _malformed("admission")
     ids = (before[at : at + ID_BYTES] for at in range(0, len(before), ID_BYTES))
     return AdmissionParts(
         entries=tuple(entries),
         statements=tuple(statements),
+        prekeys=tuple(prekeys),
         keys=keys,
         before=tuple(map(id_text, ids)),
     )

@@ -91,6 +91,8 @@ class Admission(Struct, frozen=True, kw_only=True):
     """Of each member, by ``entries``."""
     statements: tuple[bytes, ...] = ()
     """The join statements of members, verified; some may be lacking."""
+    prekeys: tuple[bytes, ...] = ()
+    """Of members, the newest of each, verified; some may be lacking."""
     service_nodes: tuple[str, ...] = ()
     before: tuple[MessageId, ...] = ()
     """The last messages, at most MAX_BEFORE, that are sealed in keys which they are not given.

@@ -91,6 +91,8 @@ class AdmissionParts:
     """The whole admin log."""
     statements: tuple[bytes, ...] = ()
     """The join statements of members, for their names and keys."""
+    prekeys: tuple[bytes, ...] = ()
+    """What members seal epoch keys to, each signed by its owner."""
     keys: bytes = field(default=b"", repr=False)
     """Sealed; empty if there are none yet."""
     before: tuple[MessageId, ...] = ()

@@ -36,6 +36,8 @@ class TheirPrekey(Struct, frozen=True, kw_only=True):
     author: ParticipantId
     number: int
     key: bytes
+    signed: bytes
+    """As received."""
 
 
 def is_prekey_due(own: Sequence[OwnPrekey], *, now_ms: UnixMs) -> bool:

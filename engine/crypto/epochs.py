@@ -82,10 +82,17 @@ def verify_prekey(data: bytes, *, group_id: bytes) -> TheirPrekey:
     frame = decode_prekey(data)
     require_encryption_key(frame.key)
     verify(frame.author_key, frame.signature, signed_prekey(group_id, frame))
+    return read_prekey(data)
+
+
+def read_prekey(data: bytes) -> TheirPrekey:
+    """One that was verified before."""
+    frame = decode_prekey(data)
     return TheirPrekey(
         author=participant_id_of(frame.author_key),
         number=frame.number,
         key=frame.key,
+        signed=data,
     )
 
 

@@ -8,6 +8,7 @@ docs/invitations.md has the rules, ``engine.codec.joining`` the bytes.
 """
 
 import hmac
+from collections.abc import Container, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -25,8 +26,9 @@ from engine.core.governed import Admission
 from engine.core.ids import ParticipantId
 from engine.core.invite import StrongInvite
 from engine.core.joining import AdmissionParts, Ask
+from engine.core.prekeys import TheirPrekey, newer
 from engine.crypto.admin_entry import verify_entry
-from engine.crypto.epochs import WrapOpener, seal_earlier_keys
+from engine.crypto.epochs import WrapOpener, seal_earlier_keys, verify_prekey
 from engine.crypto.identity import Identity
 from engine.crypto.join import verify_join
 from engine.crypto.keys import require_encryption_key
@@ -92,6 +94,7 @@ def seal_admission(admission: Admission, who: ParticipantId, answer_key: bytes) 
     return AdmissionParts(
         entries=admission.entries,
         statements=admission.statements,
+        prekeys=admission.prekeys,
         keys=keys,
         before=admission.before,
     )
@@ -138,9 +141,22 @@ def open_admission(
         admin_public_key=creator,
         roles=state.roles,
         statements=tuple(join.statement for who, join in members if who in state.roles),
+        prekeys=_newest_prekeys(parts.prekeys, state.roles, group_id),
         service_nodes=invite.service_nodes,
         before=parts.before,
     )
+
+
+def _newest_prekeys(
+    told: Sequence[bytes], members: Container[ParticipantId], group_id: bytes
+) -> tuple[bytes, ...]:
+    """Raises RemoteProtocolError, CryptoError."""
+    newest: dict[ParticipantId, TheirPrekey] = {}
+    for data in told:
+        prekey = verify_prekey(data, group_id=group_id)
+        if prekey.author in members:
+            newest[prekey.author] = newer(newest.get(prekey.author), prekey)
+    return tuple(prekey.signed for prekey in newest.values())
 
 
 def _member(statement: bytes, group_id: bytes) -> tuple[ParticipantId, Join]:

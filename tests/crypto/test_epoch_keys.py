@@ -238,7 +238,7 @@ def test_a_clock_that_was_ahead_and_a_restored_backup_do_no_harm() -> None:
 
 def test_the_newest_prekey_is_used_whichever_came_first() -> None:
     one, two, twin = (
-        TheirPrekey(author=ANNA.participant_id, number=n, key=bytes([k] * 32))
+        TheirPrekey(author=ANNA.participant_id, number=n, key=bytes([k] * 32), signed=b"")
         for n, k in ((1, 9), (2, 1), (2, 2))
     )
     assert newer(None, one) == one

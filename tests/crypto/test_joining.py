@@ -44,8 +44,9 @@ from engine.core.joining import (
     Refusal,
 )
 from engine.core.membership.members import MAX_MEMBERS
+from engine.core.prekeys import OwnPrekey
 from engine.crypto.admin_entry import SignedEntry, sign_entry
-from engine.crypto.epochs import seal_earlier_keys
+from engine.crypto.epochs import seal_earlier_keys, sign_prekey
 from engine.crypto.identity import Identity
 from engine.crypto.join import build_join
 from engine.crypto.joining import (
@@ -136,17 +137,27 @@ def statement_of(who: Identity, group_id: bytes = GROUP) -> bytes:
     return build_join(who, group_id=group_id, name="Somebody", joined_ms=NOW).statement
 
 
+def prekey_of(who: Identity, number: int = 1, group_id: bytes = GROUP) -> bytes:
+    made = OwnPrekey(number=number, private_key=bytes([number] * 32), made_ms=NOW)
+    return sign_prekey(who, made, group_id=group_id)
+
+
 def whole(
     entries: Sequence[bytes],
     keys: Sequence[bytes] = (NEW_KEY,),
     answer_key: bytes = ANSWER_KEY,
     statements: Sequence[bytes] = (),
+    prekeys: Sequence[bytes] = (),
 ) -> bytes:
     sealed = seal_earlier_keys(
         keys, ANNA.participant_id, public_answer_key(answer_key), group_id=GROUP
     )
     parts = AdmissionParts(
-        entries=tuple(entries), statements=tuple(statements), keys=sealed, before=BEFORE
+        entries=tuple(entries),
+        statements=tuple(statements),
+        prekeys=tuple(prekeys),
+        keys=sealed,
+        before=BEFORE,
     )
     return b"".join(chunk.part for chunk in encode_admission(parts))
 
@@ -232,10 +243,15 @@ def test_a_genuine_admission_opens_and_goes_by_the_log_not_by_the_link() -> None
     assert admission.epoch_keys == (NEW_KEY,)
     assert admission.before == BEFORE
     assert admission.admin_public_key == OLGA.public_key
+    older, newest, eves = prekey_of(OLGA, 1), prekey_of(OLGA, 2), prekey_of(EVE)
+    told, otherwise = (older, newest, eves), (eves, newest, older, newest)
+    with_prekeys = opened(whole(LOG.data, statements=(olgas,), prekeys=told))
+    assert with_prekeys.prekeys == (newest,), "of members, the newest of each"
+    assert opened(whole(LOG.data, prekeys=otherwise)).prekeys == (newest,)
     shuffled = opened(whole((*reversed(LOG.data), LOG.data[0])))
     assert sorted(shuffled.entries) == sorted(LOG.data), "in any order, and each once"
-    again = seal_admission(admission, ANNA.participant_id, public_answer_key(ANSWER_KEY))
-    assert opened(b"".join(each.part for each in encode_admission(again))) == admission
+    again = seal_admission(with_prekeys, ANNA.participant_id, public_answer_key(ANSWER_KEY))
+    assert opened(b"".join(each.part for each in encode_admission(again))) == with_prekeys
 
 
 def test_keys_that_the_log_does_not_give_us_are_not_taken() -> None:
@@ -273,6 +289,13 @@ def test_a_forged_admission_is_refused_whoever_made_it() -> None:
     ):
         with refused(reason):
             opened(whole(LOG.data, statements=(statement,)))
+    for prekey, reason in (
+        (prekey_of(OLGA, group_id=OTHER_GROUP), "bad_signature"),
+        (prekey_of(OLGA)[:-1] + b"\0", "bad_signature"),
+        (b"noise", "bad_prekey"),
+    ):
+        with refused(reason):
+            opened(whole(LOG.data, prekeys=(prekey,)))
 
 
 def test_the_admission_of_an_earlier_ask_opens_nothing() -> None:
@@ -341,18 +364,27 @@ def test_bounds_of_an_admission() -> None:
         encode_admission(replace(many, entries=(bytes(40_000),) * 420))
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, statements=(b"x",) * (MAX_MEMBERS + 1)))
-    one = (1).to_bytes(4, "big") + b"x"
+    with pytest.raises(LocalProtocolError):
+        encode_admission(replace(many, prekeys=(b"x",) * (MAX_MEMBERS + 1)))
+    one, none = (1).to_bytes(4, "big") + b"x", bytes(4)
+    two_empty = (8).to_bytes(4, "big") + bytes(8)
+    cut_off = (4).to_bytes(4, "big") + b"\0\0\0\1"
+    assert decode_admission(one + none + none + none + one).entries == (b"x",)
     told = replace(many, entries=(b"x",), before=(id_text(bytes(range(16))),) * MAX_BEFORE)
     packed_ids = b"".join(chunk.part for chunk in encode_admission(told))
     assert decode_admission(packed_ids) == told
     too_many = encode_admission(replace(told, before=told.before * 2))
     for wrong in (
         b"".join(chunk.part for chunk in too_many),
-        one + one + one,
-        one + bytes(4) + one,
-        one + bytes(4) + bytes(4),
-        one + bytes(4) + (8).to_bytes(4, "big") + bytes(8) + one,
-        one + bytes(4) + (4).to_bytes(4, "big") + b"\0\0\0\1" + one,
+        one + one + none + none + one,
+        one + none + one + none + one,
+        one + none + none + one + one,
+        one + none + none + none + none,
+        one + none + two_empty + none + one,
+        one + none + none + two_empty + one,
+        one + none + cut_off + none + one,
+        one + none + none + cut_off + one,
+        one + none + none + none,
         packed + one,
         packed + bytes(4),
         packed[:-1],

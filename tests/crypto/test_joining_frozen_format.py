@@ -26,7 +26,7 @@ from engine.core.joining import Chunk, Joining, Reason, Refusal
 from engine.crypto.joining import make_ask, open_admission, public_answer_key, token_hash_of
 from engine.crypto.links import encode_strong_invite, parse_any_invite
 from engine.crypto.pair import JoiningPart, open_from_anybody
-from proto import invite_pb2
+from proto import epochs_pb2, invite_pb2
 from tests.codec.test_strong_invite import encoded_in
 from tests.crypto.test_frozen_formats import ALICE, BOB, VECTORS, tuple_of
 from tests.crypto.test_pair_frozen_format import check_by_the_book, open_by_the_book
@@ -50,6 +50,7 @@ class JoiningVector(TypedDict):
     refusal_payload: str
     signed_ms: int
     refusals: dict[str, str]
+    prekey: str
     admission: str
     chunk: str
     entries: list[str]
@@ -99,6 +100,12 @@ def test_strong_invitation_links_stay() -> None:
     assert token_hash_of(INVITE.token) == sha256(INVITE.token).digest()
 
 
+def test_the_prekey_is_signed_as_the_document_says() -> None:
+    wire = epochs_pb2.Prekey.FromString(bytes.fromhex(JOINING["prekey"]))
+    signed = tuple_of("causerie/2/prekey", GROUP, ALICE.public_key, wire.number, wire.key)
+    Ed25519PublicKey.from_public_bytes(ALICE.public_key).verify(wire.signature, signed)
+
+
 def test_asks_stay() -> None:
     ask = make_ask(BOB, INVITE, ANSWER_KEY, bytes.fromhex(JOINING["statement"]))
     joining = Joining(group_id=GROUP, invitation_id=INVITATION, kind=ask)
@@ -145,7 +152,9 @@ def test_answers_stay() -> None:
     assert [entry.hex() for entry in parts.entries] == JOINING["entries"]
     assert parts.before == tuple(map(id_text, (bytes(range(16)), bytes(range(16, 32)))))
     assert [statement.hex() for statement in parts.statements] == [JOINING["statement"]]
+    assert [prekey.hex() for prekey in parts.prekeys] == [JOINING["prekey"]]
     assert encode_admission(parts) == (said.kind,)
     admission = open_admission(whole, INVITE, BOB.participant_id, ANSWER_KEY)
+    assert [prekey.hex() for prekey in admission.prekeys] == [JOINING["prekey"]]
     assert admission.epoch_keys == (bytes.fromhex(JOINING["epoch_key"]),)
     assert entry_id_from(entry_id_bytes(INVITATION)) == INVITATION

@@ -119,6 +119,39 @@ def test_who_was_away_when_a_key_was_due_looks_first_whether_another_made_one(
     assert circle.part("Cem").governance.state.epochs == made
 
 
+def test_who_is_let_in_seals_keys_to_the_prekeys_of_those_who_were_there(circle: Circle) -> None:
+    """Also who may read nothing of before, and so not the messages that told of them."""
+    circle.people["Dora"] = dora = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.govern("Olga", Add(member=dora.participant_id, reads_from=None))
+    circle.live(5)
+    circle.inside.add("Dora")
+    admission = circle.part("Olga").admission(dora.participant_id)
+    circle.send("Dora", dora.let_in(admission, now_ms=circle.now))
+    assert not circle.part("Dora").now().without_prekey
+    circle.remove("Cem", by="Cem")
+    circle.say("Dora", "in a key of Dora's")
+    circle.live(5)
+    assert "group.wrapped_without_prekey" not in dora.session.counted()
+    assert {name: circle.shown(name)[-1] for name in NAMES[:3]} == dict.fromkeys(
+        NAMES[:3], "in a key of Dora's"
+    )
+    dora.restart(now_ms=circle.now)
+    assert not circle.part("Dora").now().without_prekey
+
+
+def test_who_is_let_in_again_has_the_prekeys_that_are_the_newest(circle: Circle) -> None:
+    before = circle.part("Cem").keys.prekeys()
+    circle.inside.discard("Cem")
+    circle.now = UnixMs(circle.now + FRESH_AFTER_MS + FRESH_SPREAD_MS)
+    circle.live_but("Cem", 150)
+    admission = circle.part("Olga").admission(circle.id("Cem"))
+    made_since = set(admission.prekeys) - set(before)
+    assert len(made_since) == len(NAMES) - 1
+    circle["Cem"].let_in(admission, now_ms=circle.now)
+    circle["Cem"].restart(now_ms=circle.now)
+    assert made_since < set(circle.part("Cem").keys.prekeys())
+
+
 def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: Circle) -> None:
     """And that is counted: it opens such wraps for as long as their profile lives."""
     circle.people["Dora"] = dora = SessionParticipant("Dora", seed=5, now_ms=circle.now)

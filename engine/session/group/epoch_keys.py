@@ -38,7 +38,7 @@ from engine.core.epochs import (
     wait_before_making_ms,
 )
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
-from engine.core.governed import AddEpochKey, PutPrekey, SaveOwnPrekeys
+from engine.core.governed import AddEpochKey, Admission, PutPrekey, SaveOwnPrekeys
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.invite import EPOCH_KEY_BYTES, group_id_of
 from engine.core.prekeys import (
@@ -52,6 +52,7 @@ from engine.crypto.epochs import (
     EpochKey,
     WrapOpener,
     make_prekey,
+    read_prekey,
     sign_prekey,
     verify_prekey,
     wrap_epoch_key,
@@ -174,6 +175,13 @@ class EpochKeys:
         """Since when we have the key of the epoch to write in; None if there is none."""
         step = self._step()
         return self._known_ms[step.epoch.commitment] if isinstance(step, SendIn) else None
+
+    def prekeys(self) -> tuple[bytes, ...]:
+        """The newest of each member, as far as it is known, signed by its owner."""
+        theirs = [one.signed for who, one in self._theirs.items() if who in self._members]
+        if not self._prekeys:
+            return (*theirs,)
+        return (*theirs, sign_prekey(self._identity, self._prekeys[-1], group_id=self._group_id))
 
     def without_prekey(self) -> frozenset[ParticipantId]:
         """Other members to whose join statement keys are sealed."""
@@ -342,13 +350,13 @@ class EpochKeys:
                 self._counters.add("group.no_key_of_member")
         return wrap_epoch_key(self._keys[commitment], keys, group_id=self._group_id)
 
-    def take_given(
-        self, keys: Iterable[bytes], builder: TransitionBuilder, *, clock_ms: UnixMs
-    ) -> None:
-        """Those of an admission, which fit what the log gives us; the oldest first."""
-        for key in keys:
+    def take_given(self, given: Admission, builder: TransitionBuilder, *, clock_ms: UnixMs) -> None:
+        """Keys that fit what the log gives us, the oldest first, and what to seal others to."""
+        for key in given.epoch_keys:
             if epoch_commitment(self._group_id, key) not in self._keys:
                 self._adopt(key, builder, clock_ms=clock_ms)
+        for prekey in map(read_prekey, given.prekeys):
+            self._keep_prekey(prekey, builder)
 
     def _adopt(self, key: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs) -> bytes:
         builder.writes.append(
@@ -382,12 +390,18 @@ class EpochKeys:
         prekey = verify_prekey(data, group_id=self._group_id)
         if prekey.author != who:
             raise RemoteProtocolError("foreign_prekey")
+        self._keep_prekey(prekey, builder)
+
+    def _keep_prekey(self, prekey: TheirPrekey, builder: TransitionBuilder) -> None:
+        who = prekey.author
         if who == self._own_id or newer(self._theirs.get(who), prekey) is not prekey:
             return
         if who not in self._theirs:
             builder.notes.append(GovernanceNoted())
         self._theirs[who] = prekey
-        put = PutPrekey(conversation_id=self._conversation_id, participant_id=who, data=data)
+        put = PutPrekey(
+            conversation_id=self._conversation_id, participant_id=who, data=prekey.signed
+        )
         builder.writes.append(put)
 
     def _open(self, chunk: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs) -> None:

@@ -21,7 +21,7 @@ from engine.core.admin_log.acts import Create, MakeEpoch, Role
 from engine.core.content import INSTANCE_ID_BYTES, AdminEntry, Body, Created
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
-from engine.core.governed import Admission, PutEntry
+from engine.core.governed import Admission, PutEntry, PutPrekey
 from engine.core.ids import (
     ContentTopic,
     InstanceId,
@@ -53,6 +53,7 @@ from engine.core.sds.log_table import LogTable
 from engine.core.sds.missing import kept_back
 from engine.core.sds.vocabulary import ChannelState, PutMissing
 from engine.crypto.admin_entry import sign_entry
+from engine.crypto.epochs import read_prekey
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite
@@ -157,6 +158,15 @@ class GroupFactory:
         )
         more: list[StoreWrite] = [
             PutEntry(conversation_id=conversation_id, data=data) for data in admission.entries
+        ]
+        more += [
+            PutPrekey(
+                conversation_id=conversation_id,
+                participant_id=prekey.author,
+                data=prekey.signed,
+            )
+            for prekey in map(read_prekey, admission.prekeys)
+            if prekey.author != self.own_id
         ]
         before = tuple(
             PutMissing(entry=kept_back(each, self._clock_ms())) for each in admission.before

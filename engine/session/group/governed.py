@@ -23,14 +23,7 @@ from engine.core.admin_log.acts import (
     Role,
 )
 from engine.core.admin_log.waiting import TOO_MANY
-from engine.core.content import (
-    AdminEntry,
-    Body,
-    Governing,
-    Join,
-    KeysWanted,
-    KeyWraps,
-)
+from engine.core.content import AdminEntry, Body, Governing, Join, KeysWanted, KeyWraps
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
@@ -415,6 +408,7 @@ class GovernedPart:
             admin_public_key=group.admin_public_key,
             roles=self._governance.state.roles,
             statements=self._people.statements(*self._governance.state.roles),
+            prekeys=self.keys.prekeys(),
             service_nodes=group.service_nodes,
             before=self._before(who),
         )
@@ -445,7 +439,7 @@ class GovernedPart:
     ) -> None:
         """Somebody let us in again: the rest is done by ``settle``."""
         self._governance.take_verified(admission.entries, builder)
-        self.keys.take_given(admission.epoch_keys, builder, clock_ms=clock.at(now_ms))
+        self.keys.take_given(admission, builder, clock_ms=clock.at(now_ms))
         if self._governance.is_behind:
             self._settle_at_ms = now_ms
 
