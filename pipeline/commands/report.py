@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from pipeline.lake import Lake
     from pipeline.metrics.compute import Silver
+    from pipeline.report.content import Content
+    from pipeline.report.tables import Written
+    from pipeline.summary import Summary
 
 NAME: Final = "report"
 HELP: Final = "figures and verdicts as one HTML page, Parquet and CSV"
@@ -65,33 +68,39 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
 
 def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
-    from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
-        content_of,
-        with_trend,
-        write_page,
-    )
-    from pipeline.report.observed import observed  # noqa: PLC0415 - loads Spark
+    from pipeline.report.build import write_page  # noqa: PLC0415 - loads Spark
     from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
-    from pipeline.report.traces import traces, worth_seeing  # noqa: PLC0415 - loads Spark
     from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
-    lake = ingest.lake_of(arguments)
+    lake, path = ingest.lake_of(arguments), out / "report.html"
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    with lake.run(spark):  # Of its steps there is one set; nothing of it is a table.
+    # Of its steps there is one set; and the next writer would remove what is told of here.
+    with lake.run(spark):
         judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
         held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
         audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
         written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
-    found = outcome.summarised(
-        NAME,
-        spark,
-        lake,
-        prepared,
-        notices=notices(spark, lake, written.audit["verdicts"]),
-        **written.audit,
-    )
+        found = outcome.summarised(
+            NAME,
+            spark,
+            lake,
+            prepared,
+            notices=notices(spark, lake, written.audit["verdicts"]),
+            **written.audit,
+        )
+        write_page(_content(spark, lake, written, found, out), path)
+    return outcome.hand_out(found, arguments, page=path)
+
+
+def _content(
+    spark: "SparkSession", lake: "Lake", written: "Written", found: "Summary", out: Path
+) -> "Content":
+    from pipeline.report.build import content_of, with_trend  # noqa: PLC0415 - loads Spark
+    from pipeline.report.observed import observed  # noqa: PLC0415 - loads Spark
+    from pipeline.report.traces import traces, worth_seeing  # noqa: PLC0415 - loads Spark
+
     event, member = lake.silver(spark, "event"), lake.silver(spark, "member")
     coverage = lake.silver(spark, "coverage")
     chosen = worth_seeing(written.figures["messages"], found.stories)
@@ -104,10 +113,7 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
         seen=coverage.where("has_log").count(),
         traces=traces(event, member, written.figures["clock"], chosen),
     )
-    content = with_trend(content, out, now_ms=now_ms)
-    path = out / "report.html"
-    write_page(content, path)
-    return outcome.hand_out(found, arguments, page=path)
+    return with_trend(content, out, now_ms=now_ms)
 
 
 def _compare(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
@@ -126,7 +132,8 @@ def _compare(spark: "SparkSession", arguments: argparse.Namespace, out: Path) ->
         if prepared is None:
             return 2
         is_whole &= not prepared.quarantined
-        written = write_tables(spark, _silver(spark, lake), Path(lake.root) / TABLES)
+        with lake.run(spark):  # The next writer would remove what is read here.
+            written = write_tables(spark, _silver(spark, lake), Path(lake.root) / TABLES)
         samples.append(sample_of(str(place), written.figures["histogram"]))
     found = compare(*samples)
     write_whole(out / "compare.html", comparison_page(samples[0].name, samples[1].name, found))

@@ -12,21 +12,24 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from google.protobuf.message import Message
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.sqlite_log import find_logs
 from pipeline import cli, session
 from pipeline.cli import Command, parser
+from pipeline.commands import audit, report
 from pipeline.duck import channel
 from pipeline.duck.channel import Call, DuckChannel
 from pipeline.duck.errors import DuckError
 from pipeline.lake import Lake
 from pipeline.persisted import persisted
 from pipeline.simulate.case import Case
+from pipeline.tables import LakeError
 from pipeline.tables.delta import NAME as DELTA
 from tests.pipeline.log_files import remove_entry, swap_entries
 from tests.pipeline.recorded_group import RecordedGroup
@@ -147,6 +150,26 @@ def test_a_command_for_few_logs_looks_for_no_java(
     code = cli.main([command, str(whole), "--out", str(tmp_path / "out")])
     assert code == (0 if command == "ingest" else 1)  # It lacks what was removed.
     assert "read 1 files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [audit, report])
+def test_nobody_writes_there_before_what_was_found_is_told(
+    command: ModuleType, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next runs take the place of what is told of, and remove it."""
+    refused: list[str] = []
+    notices = command.notices
+
+    def meanwhile(spark: SparkSession, lake: Lake, verdicts: DataFrame) -> list[str]:
+        with pytest.raises(LakeError) as told, lake.run(spark):
+            pass
+        refused.append(str(told.value))
+        found: list[str] = notices(spark, lake, verdicts)
+        return found
+
+    monkeypatch.setattr(command, "notices", meanwhile)
+    assert cli.main([command.NAME, str(logs), "--out", str(tmp_path / "out")]) == 1
+    assert refused == [f"another process is writing to {tmp_path / 'out'}"]
 
 
 @pytest.mark.parametrize(
