@@ -2,21 +2,24 @@
 
 Handing every row to Java, to be written there, costs more than reading and checking it: so a task
 reads its pieces as ``pipeline.sources.delivery`` does and writes what it has read with Arrow.  Very
-little is not worth starting Python's workers: the driver does it.  Back comes one line for each
-file that was written.  A task that is started a second time writes files of other names, and
+little is not worth starting Python's workers: the driver does it.  A task is told of its own pieces
+alone: all of them told to each are the work, where there are thousands.  Back comes one line for
+each file that was written.  A task that is started a second time writes files of other names, and
 whatever nobody told of is removed before the directory counts; the place has to be one that all
 workers share, as for whatever else Spark writes.
 """
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as F
 
 from engine.delivery.contract import MAX_MESSAGE_ID_BYTES, TABLES_BY_NAME, Table, Type
 from pipeline.session import is_here
@@ -37,6 +40,9 @@ _WRITTEN_ARROW: Final = pa.schema(
     [("table_name", pa.string()), ("file", pa.string()), ("rows", pa.int64())]
 )
 
+_NUMBER: Final = "number"
+_TOLD_OF: Final = pa.schema([(_NUMBER, pa.int64()), ("parts", pa.string())])
+
 _Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _Told: TypeAlias = tuple[str, str, int]
 """Table, file and rows."""
@@ -53,6 +59,13 @@ class Part:
     def bytes(self) -> int:
         return sum(piece.bytes for piece in self.pieces)
 
+    def as_json(self) -> dict[str, object]:
+        return {"table": self.table, "pieces": [piece.as_json() for piece in self.pieces]}
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> "Part":
+        return cls(table=told["table"], pieces=[Piece(**piece) for piece in told["pieces"]])
+
 
 def copy(
     spark: "SparkSession",
@@ -66,13 +79,13 @@ def copy(
         return {}
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
-    work = _writer(tasks, {table.name: str(place) for table, place in places.items()})
+    told_of = _told_of(tasks)
+    work = _writer({table.name: str(place) for table, place in places.items()})
     files = {piece.path: piece.bytes for some in pieces.values() for piece in some}
     if sum(files.values()) < COPIED_HERE_BYTES or is_here(spark):
-        told = _here(work, len(tasks))
+        told = _here(work, told_of)
     else:
-        numbers = spark.range(0, len(tasks), 1, len(tasks))
-        told = list(map(tuple, numbers.mapInArrow(work, _WRITTEN).collect()))
+        told = _by_workers(spark, work, told_of)
     rows = dict.fromkeys(pieces, 0)
     known = {file for _, file, _ in told}
     for table_name, _, count in told:
@@ -84,11 +97,23 @@ def copy(
     return rows
 
 
-def _here(work: _Work, tasks: int) -> list[_Told]:
+def _told_of(tasks: Sequence[Sequence[Part]]) -> pa.Table:
+    """A row for each task: its number, and its parts as JSON."""
+    parts = [json.dumps([part.as_json() for part in task]) for task in tasks]
+    return pa.table({_NUMBER: range(len(tasks)), "parts": parts}, _TOLD_OF)
+
+
+def _here(work: _Work, told_of: pa.Table) -> list[_Told]:
     """Without Spark, whose workers take seconds to start; the driver sees the files as they do."""
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(tasks))})
-    told = pa.Table.from_batches(work(iter([numbers])), _WRITTEN_ARROW)
+    told = pa.Table.from_batches(work(iter(told_of.to_batches())), _WRITTEN_ARROW)
     return list(zip(*(column.to_pylist() for column in told.columns), strict=True))
+
+
+def _by_workers(spark: "SparkSession", work: _Work, told_of: pa.Table) -> list[_Told]:
+    """Only ``range`` deals rows out one by one; and what a number stands for stays in Java."""
+    numbers = spark.range(0, told_of.num_rows, 1, told_of.num_rows).toDF(_NUMBER)
+    tasks = numbers.join(F.broadcast(spark.createDataFrame(told_of)), _NUMBER)
+    return list(map(tuple, tasks.mapInArrow(work, _WRITTEN).collect()))
 
 
 def tasks_for(pieces: Mapping[Table, Sequence[Piece]], slots: int) -> list[list[Part]]:
@@ -106,18 +131,17 @@ def tasks_for(pieces: Mapping[Table, Sequence[Piece]], slots: int) -> list[list[
     return sorted(tasks, key=lambda parts: -sum(part.bytes for part in parts))
 
 
-def _writer(tasks: Sequence[Sequence[Part]], places: Mapping[str, str]) -> _Work:
-    def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _writer(places: Mapping[str, str]) -> _Work:
+    def work(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # It keeps memory that the next block needs again; the usual one gives it back meanwhile.
         with suppress(NotImplementedError):  # Not every system's Arrow has it.
             pa.set_memory_pool(pa.jemalloc_memory_pool())
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                for part in tasks[number]:
-                    name = f"part-{number:05}-{uuid.uuid4().hex}.parquet"
-                    rows = write_part(part, Path(places[part.table]) / name)
-                    told = {"table_name": [part.table], "file": [name], "rows": [rows]}
-                    yield pa.RecordBatch.from_pydict(told, schema=_WRITTEN_ARROW)
+        for task in (row for batch in tasks for row in batch.to_pylist()):
+            for part in map(Part.of_json, json.loads(task["parts"])):
+                name = f"part-{task[_NUMBER]:05}-{uuid.uuid4().hex}.parquet"
+                rows = write_part(part, Path(places[part.table]) / name)
+                told = {"table_name": [part.table], "file": [name], "rows": [rows]}
+                yield pa.RecordBatch.from_pydict(told, schema=_WRITTEN_ARROW)
 
     return work
 

@@ -133,10 +133,18 @@ class DeliveryReader(DataSourceReader):
         # Spark asks for at least one.
         return [Pieces(group) for group in pack(pieces, self._slots)] or [Pieces(())]
 
+    def __getstate__(self) -> dict[str, object]:
+        return _without_pieces(self)
+
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         pieces = partition.pieces if isinstance(partition, Pieces) else []
         for piece in pieces:
             yield from read_piece(piece, self._table)
+
+
+def _without_pieces(reader: DataSourceReader) -> dict[str, object]:
+    """What goes to each task, with that one's own pieces: all of them are for who plans."""
+    return {**vars(reader), "_pieces": ()}
 
 
 def _cut(piece: Piece) -> list[Piece]:
@@ -198,6 +206,9 @@ class LogRowsReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         groups = max(min(self._slots, len(self._pieces)), -(-len(self._pieces) // FILES_PER_TASK))
         return [Pieces(self._pieces[at::groups]) for at in range(groups)] or [Pieces(())]
+
+    def __getstate__(self) -> dict[str, object]:
+        return _without_pieces(self)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         pieces = partition.pieces if isinstance(partition, Pieces) else []

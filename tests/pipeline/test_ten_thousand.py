@@ -1,5 +1,8 @@
 """Ten thousand people with a message each: everybody is judged, and who lacks something is named.
 
+They hand in a file each, which is much and takes Spark, or there is one export of all, which is
+little and takes no Java.
+
 Nobody stays for long: each belongs to the channel for ten messages, its own among them, and records
 to the end.  What each should hold, and which verdict that makes, is said here from numbers alone:
 messages are numbered, a stay is a range of them, and what a log lacks is taken out.
@@ -27,6 +30,7 @@ from tests.pipeline.told_groups import (
     Story,
     log_of,
     whole_rows,
+    write_sqlite,
 )
 
 pytestmark = pytest.mark.long
@@ -116,12 +120,21 @@ def export(whole: Sequence[Log], place: Path) -> None:
         file.close()
 
 
-@pytest.mark.parametrize("lacking", [one_lacks_one, all_lack_some])
+def a_file_each(whole: Sequence[Log], place: Path) -> None:
+    """As their recorders leave them; below several directories, as no list of so many is read."""
+    for number, log in enumerate(whole):
+        write_sqlite(log, place / f"{number // 1_000}" / f"{log.person}.delivery.db")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "hand_in"),
+    [(one_lacks_one, export), (all_lack_some, export), (all_lack_some, a_file_each)],
+)
 def test_everybody_is_judged_and_whoever_lacks_something_is_named(
-    lacking: Callable[[int], Place], tmp_path: Path
+    lacking: Callable[[int], Place], hand_in: Callable[[Sequence[Log], Path], None], tmp_path: Path
 ) -> None:
     places = [lacking(number) for number in range(PEOPLE)]
-    export(list(logs(places)), tmp_path / "logs")
+    hand_in(list(logs(places)), tmp_path / "logs")
     out = tmp_path / "out"
     done = run("audit", tmp_path / "logs", "--out", out, "--json")
     assert done.returncode == 1, done.stderr
