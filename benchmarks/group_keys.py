@@ -2,19 +2,24 @@
 
 CPU time of the pure code, without SDS, seals and disk: nothing carries it yet.  Who makes a key
 signs the entry and wraps the key for everybody; a receiver verifies the entry and opens its chunk.
-Joining is verifying every entry, finding what is in force, and opening 500 earlier keys.
+Joining is unpacking what the inviter packed, verifying every entry, finding what is in force, and
+opening 500 earlier keys.
 """
 
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from typing import Final, TypeVar
 
 from benchmarks.report import Figure, Report, figure_of
+from engine.codec.joining import decode_admission, encode_admission
+from engine.codec.packing import unpack
 from engine.core.admin_log.acts import Act, Add, Create, EntryId, MakeEpoch, Rename
 from engine.core.admin_log.log import AdminLog
 from engine.core.ids import ParticipantId, UnixMs
+from engine.core.joining import MAX_ADMISSION_BYTES, AdmissionParts
 from engine.core.prekeys import OwnPrekey
 from engine.crypto.admin_entry import SignedEntry, read_entry, sign_entry, verify_entry
 from engine.crypto.epochs import (
@@ -99,10 +104,14 @@ def _joining(report: Report, runs: int) -> None:
         for number in range(1, MEMBERS + 1)
     ]
 
+    parts = AdmissionParts(entries=tuple(log), prekeys=tuple(prekeys), keys=earlier)
+    packed = _packed(parts)
+
     def join() -> None:
-        for data in prekeys:
+        told = decode_admission(unpack(packed, MAX_ADMISSION_BYTES))
+        for data in told.prekeys:
             verify_prekey(data, group_id=GROUP)
-        entries = [verify_entry(data, group_id=GROUP) for data in log]
+        entries = [verify_entry(data, group_id=GROUP) for data in told.entries]
         state = AdminLog(first, entries).state
         wanted = {one.commitment for one in state.epochs if NEWCOMER.participant_id in one.readers}
         opener = WrapOpener(NEWCOMER.participant_id, (NEWCOMER.encryption_key,), group_id=GROUP)
@@ -114,7 +123,15 @@ def _joining(report: Report, runs: int) -> None:
             f"joining {MEMBERS} members with {EPOCHS} epochs, CPU", _timed(join, runs), "s", 1.0
         ),
         _size("their whole log", tuple(log), None),
+        figure_of(
+            "packing it for a newcomer, CPU", _timed(partial(_packed, parts), runs), "s", None
+        ),
+        _size("it and the members' prekeys, packed", (packed,), None),
     ]
+
+
+def _packed(parts: AdmissionParts) -> bytes:
+    return b"".join(chunk.part for chunk in encode_admission(parts))
 
 
 def _loading(report: Report, runs: int) -> None:

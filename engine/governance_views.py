@@ -99,6 +99,11 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     topic: str = ""
     picture: bytes = b""
     may_invite: bool = False
+    is_full: bool = False
+    """Nobody can be let in any more: the admin log is too large to be given to anybody.
+
+    False until somebody was to be let in, or invited.
+    """
     least_inviter: Role = Role.ADMIN
     outranked: frozenset[ParticipantId] = frozenset()
     """Members whom we may remove or demote."""
@@ -134,6 +139,8 @@ class JoinState(StrEnum):
     """All places of the invitation are taken."""
     EXPIRED = "expired"
     REVOKED = "revoked"
+    FULL = "full"
+    """The group can take nobody in any more."""
 
 
 class JoinView(Struct, frozen=True, kw_only=True):

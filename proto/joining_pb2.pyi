@@ -32,6 +32,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_SPENT: _Reason.ValueType  # 3
     REASON_EXPIRED: _Reason.ValueType  # 4
     REASON_REVOKED: _Reason.ValueType  # 5
+    REASON_FULL: _Reason.ValueType  # 6
+    """the admin log is too large to be given to anybody"""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper): ...
 
@@ -42,6 +44,8 @@ REASON_REFUSED: Reason.ValueType  # 2
 REASON_SPENT: Reason.ValueType  # 3
 REASON_EXPIRED: Reason.ValueType  # 4
 REASON_REVOKED: Reason.ValueType  # 5
+REASON_FULL: Reason.ValueType  # 6
+"""the admin log is too large to be given to anybody"""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final
@@ -137,7 +141,7 @@ Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
 
 @_typing.final
 class Chunk(_message.Message):
-    """A part of an admission; see engine/codec/joining.py for the whole."""
+    """A part of a packed admission; see engine/codec/joining.py for the whole."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -146,7 +150,7 @@ class Chunk(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     PART_FIELD_NUMBER: _builtins.int
     digest: _builtins.bytes
-    """SHA-256 of the whole"""
+    """SHA-256 of the whole, packed"""
     number: _builtins.int
     """from 0"""
     count: _builtins.int

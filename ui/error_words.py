@@ -32,6 +32,7 @@ from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
 from ui.address_words import address_words
 from ui.backup_words import backup_words
 from ui.foreign_text import one_line
+from ui.governing_words import nobody_more_words
 from ui.problem_words import sentence
 from ui.setting_words import settings_words
 from ui.times import LATEST_MS, date_words
@@ -74,6 +75,7 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.TOO_OFTEN: lambda: tr("You did this to them too often already."),
     CommandRefusal.INVITATION_OVER: lambda: tr("This invitation is not open any more."),
     CommandRefusal.LOG_FULL: lambda: tr("The log of this group has no room for more."),
+    CommandRefusal.NOBODY_MORE: nobody_more_words,
     CommandRefusal.STILL_LOADING: lambda: tr(
         "This conversation is still being read from the disk. Try again in a moment."
     ),

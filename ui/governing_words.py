@@ -47,6 +47,14 @@ def own_device_words() -> str:
     )
 
 
+def nobody_more_words() -> str:
+    """Of a group whose admin log is too large to be given to anybody."""
+    return tr(
+        "Nobody can be let into this group any more: its log of changes is too large to be handed"
+        " to anybody new. Everything else goes on. Begin a new group to have more people."
+    )
+
+
 def leads(view: GovernanceView | None) -> bool:
     """Whether we may change the group."""
     return view is not None and view.own_role >= Role.ADMIN
@@ -185,7 +193,7 @@ def join_words(join: JoinView, now: datetime) -> JoinWords:
     )
 
 
-def _join_words(state: JoinState) -> tuple[str, str, str, bool]:
+def _join_words(state: JoinState) -> tuple[str, str, str, bool]:  # noqa: PLR0911 - one per state
     match state:
         case JoinState.ASKED:
             return (
@@ -233,6 +241,16 @@ def _join_words(state: JoinState) -> tuple[str, str, str, bool]:
                 tr("The invitation was revoked"),
                 tr("This invitation was revoked"),
                 tr("It lets nobody in any more. Ask {name} for a new one."),
+                False,
+            )
+        case JoinState.FULL:
+            return (
+                tr("Nobody is let in any more"),
+                tr("{group} lets nobody in any more"),
+                tr(
+                    "Its log of changes is too large to be handed to anybody new. {name} can begin"
+                    " a new group."
+                ),
                 False,
             )
         case _:

@@ -1,9 +1,9 @@
 """``proto/joining.proto``: asking to be let into a governed group, and the answers, as bytes.
 
 They travel signed, in an envelope of the pair (``engine.codec.pair``).  Every length is fixed or
-bounded, and each has one form.  An admission is cut into chunks of one size; it has no Protocol
-Buffer of its own, since millions of empty entries would take a parser more memory than they have
-bytes.  Keys, proofs and entries are checked in ``engine.crypto.joining``.
+bounded, and each has one form.  An admission is packed and cut into chunks of one size; it has no
+Protocol Buffer of its own, since millions of empty entries would take a parser more memory than
+they have bytes.  Keys, proofs and entries are checked in ``engine.crypto.joining``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,6 +18,7 @@ from engine.codec.canonical import one_form
 from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.epochs import MAX_EARLIER_BYTES, MAX_PREKEY_BYTES
 from engine.codec.message_id import ID_BYTES, id_bytes, id_text
+from engine.codec.packing import pack
 from engine.core.admin_log.acts import MAX_PASSED_ON
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.governed import MAX_BEFORE
@@ -27,6 +28,7 @@ from engine.core.joining import (
     CHUNK_BYTES,
     MAX_ADMISSION_BYTES,
     MAX_CHUNKS,
+    MAX_PACKED_BYTES,
     AdmissionParts,
     Ask,
     Chunk,
@@ -52,6 +54,7 @@ _REASONS: Final = {
     Reason.SPENT: joining_pb2.REASON_SPENT,
     Reason.EXPIRED: joining_pb2.REASON_EXPIRED,
     Reason.REVOKED: joining_pb2.REASON_REVOKED,
+    Reason.FULL: joining_pb2.REASON_FULL,
 }
 _REASON_OF: Final = {number: reason for reason, number in _REASONS.items()}
 _M = TypeVar("_M", bound=Message)
@@ -125,10 +128,10 @@ def _chunk(wire: joining_pb2.Chunk) -> Chunk:
 
 
 def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
-    """Sealed keys, ids of messages before, join statements, prekeys, and each entry; cut up.
+    """Sealed keys, ids of messages before, join statements, prekeys, and each entry.
 
     Each of these is written after its length, and so is each one among the statements and prekeys.
-    A length has 4 bytes, big-endian, and an id 16.
+    A length has 4 bytes, big-endian, and an id 16.  It is packed and cut up: not on the loop.
 
     Raises LocalProtocolError if it is too large for anyone to take.
     """
@@ -142,8 +145,11 @@ def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
         or max(len(admission.statements), len(admission.prekeys)) > MAX_MEMBERS
     ):
         raise LocalProtocolError(f"an admission of {len(whole)} bytes")
-    digest = sha256(whole).digest()
-    parts = [whole[at : at + CHUNK_BYTES] for at in range(0, len(whole), CHUNK_BYTES)]
+    packed = pack(whole)
+    if len(packed) > MAX_PACKED_BYTES:
+        raise LocalProtocolError(f"a packed admission of {len(packed)} bytes")
+    digest = sha256(packed).digest()
+    parts = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
     return tuple(
         Chunk(digest=digest, number=number, count=len(parts), part=part)
         for number, part in enumerate(parts)
@@ -151,7 +157,10 @@ def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
 
 
 def decode_admission(whole: bytes) -> AdmissionParts:
-    """Checks shape and bounds only.  Raises RemoteProtocolError ``joining_malformed``."""
+    """``whole``: unpacked.  Checks shape and bounds only.
+
+    Raises RemoteProtocolError ``joining_malformed``.
+    """
     if len(whole) > MAX_ADMISSION_BYTES:
         raise _malformed("admission")
     of_the_first = (

@@ -71,6 +71,8 @@ class CommandRefusal(StrEnum):
     """Used up, expired or revoked."""
     LOG_FULL = "log_full"
     """Nothing of ours has room in the group's admin log any more."""
+    NOBODY_MORE = "nobody_more"
+    """The group's admin log is too large to be given to anybody who comes."""
     STILL_LOADING = "still_loading"
     """The conversation is being read from the disk."""
     NOBODY_ASKS = "nobody_asks"

@@ -18,7 +18,10 @@ from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 
 CHUNK_BYTES: Final = 64 * 1024
 MAX_CHUNKS: Final = 256
-MAX_ADMISSION_BYTES: Final = CHUNK_BYTES * MAX_CHUNKS
+MAX_PACKED_BYTES: Final = CHUNK_BYTES * MAX_CHUNKS
+"""Of an admission, as it is sent."""
+MAX_ADMISSION_BYTES: Final = 128 * 1024 * 1024
+"""And unpacked: lists of an epoch's readers hardly differ, and take nearly no room when packed."""
 MAX_OPEN_INVITATIONS: Final = 50
 """Of ours in one group."""
 MAX_ASKING_BY_ONE: Final = 50
@@ -41,6 +44,8 @@ class Reason(StrEnum):
     """All places of the invitation are taken."""
     EXPIRED = "expired"
     REVOKED = "revoked"
+    FULL = "full"
+    """The group's admin log is too large to be given to anybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

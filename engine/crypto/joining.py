@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from engine.codec.admin_entry import decode_entry, entry_id_bytes
 from engine.codec.join import decode_join
 from engine.codec.joining import decode_admission
+from engine.codec.packing import unpack
 from engine.codec.tuples import tuple_bytes
 from engine.core.admin_log.acts import Entry, EntryId
 from engine.core.admin_log.log import AdminLog
@@ -25,7 +26,7 @@ from engine.core.errors import CryptoError, RemoteProtocolError
 from engine.core.governed import Admission
 from engine.core.ids import ParticipantId
 from engine.core.invite import StrongInvite
-from engine.core.joining import AdmissionParts, Ask
+from engine.core.joining import MAX_ADMISSION_BYTES, AdmissionParts, Ask
 from engine.core.prekeys import TheirPrekey, newer
 from engine.crypto.admin_entry import verify_entry
 from engine.crypto.epochs import WrapOpener, seal_earlier_keys, verify_prekey
@@ -101,14 +102,14 @@ def seal_admission(admission: Admission, who: ParticipantId, answer_key: bytes) 
 
 
 def open_admission(
-    whole: bytes, invite: StrongInvite, own_id: ParticipantId, answer_key: bytes
+    packed: bytes, invite: StrongInvite, own_id: ParticipantId, answer_key: bytes
 ) -> Admission:
     """Check all of it.  Some 0.1 ms for each entry: not on the loop.
 
     Raises RemoteProtocolError ``joining_malformed``, ``join_other_log``, ``join_not_admitted``,
-    ``join_no_key``, or as ``verify_entry`` and ``WrapOpener`` do.
+    ``join_no_key``, or as ``unpack``, ``verify_entry`` and ``WrapOpener`` do.
     """
-    parts, group_id = decode_admission(whole), invite.group_id
+    parts, group_id = decode_admission(unpack(packed, MAX_ADMISSION_BYTES)), invite.group_id
     known = dict[EntryId, bytes]()
     read = list[Entry]()
     creator = b""

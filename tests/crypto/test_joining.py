@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from engine.codec.joining import (
     encode_joining,
 )
 from engine.codec.message_id import id_text
+from engine.codec.packing import pack, unpack
 from engine.core.admin_log.acts import (
     MAX_PASSED_ON,
     Act,
@@ -36,6 +38,7 @@ from engine.core.invite import StrongInvite
 from engine.core.joining import (
     CHUNK_BYTES,
     MAX_ADMISSION_BYTES,
+    MAX_PACKED_BYTES,
     AdmissionParts,
     Ask,
     Chunk,
@@ -159,7 +162,15 @@ def whole(
         keys=sealed,
         before=BEFORE,
     )
+    return packed_of(parts)
+
+
+def packed_of(parts: AdmissionParts) -> bytes:
     return b"".join(chunk.part for chunk in encode_admission(parts))
+
+
+def bytes_of(parts: AdmissionParts) -> bytes:
+    return unpack(packed_of(parts), MAX_ADMISSION_BYTES)
 
 
 def opened(packed: bytes, who: Identity = ANNA) -> Admission:
@@ -251,7 +262,7 @@ def test_a_genuine_admission_opens_and_goes_by_the_log_not_by_the_link() -> None
     shuffled = opened(whole((*reversed(LOG.data), LOG.data[0])))
     assert sorted(shuffled.entries) == sorted(LOG.data), "in any order, and each once"
     again = seal_admission(with_prekeys, ANNA.participant_id, public_answer_key(ANSWER_KEY))
-    assert opened(b"".join(each.part for each in encode_admission(again))) == with_prekeys
+    assert opened(packed_of(again)) == with_prekeys
 
 
 def test_keys_that_the_log_does_not_give_us_are_not_taken() -> None:
@@ -331,8 +342,7 @@ def test_whatever_else_comes_is_refused_or_has_that_one_form(data: bytes) -> Non
     with suppress(RemoteProtocolError):
         assert encode_joining(decode_joining(data)) == data
     with suppress(RemoteProtocolError):
-        parts = encode_admission(decode_admission(data))
-        assert b"".join(chunk.part for chunk in parts) == data
+        assert bytes_of(decode_admission(data)) == data
 
 
 def test_bounds_of_what_is_said() -> None:
@@ -356,12 +366,12 @@ def test_bounds_of_what_is_said() -> None:
 
 def test_bounds_of_an_admission() -> None:
     many = AdmissionParts(entries=(b"x",) * MAX_PASSED_ON, keys=b"k")
-    packed = b"".join(chunk.part for chunk in encode_admission(many))
+    packed = bytes_of(many)
     assert decode_admission(packed) == many
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, entries=(b"x",) * (MAX_PASSED_ON + 1)))
     with pytest.raises(LocalProtocolError):
-        encode_admission(replace(many, entries=(bytes(40_000),) * 420))
+        encode_admission(replace(many, entries=(bytes(40_000),) * 3_360))
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, statements=(b"x",) * (MAX_MEMBERS + 1)))
     with pytest.raises(LocalProtocolError):
@@ -371,11 +381,9 @@ def test_bounds_of_an_admission() -> None:
     cut_off = (4).to_bytes(4, "big") + b"\0\0\0\1"
     assert decode_admission(one + none + none + none + one).entries == (b"x",)
     told = replace(many, entries=(b"x",), before=(id_text(bytes(range(16))),) * MAX_BEFORE)
-    packed_ids = b"".join(chunk.part for chunk in encode_admission(told))
-    assert decode_admission(packed_ids) == told
-    too_many = encode_admission(replace(told, before=told.before * 2))
+    assert decode_admission(bytes_of(told)) == told
     for wrong in (
-        b"".join(chunk.part for chunk in too_many),
+        bytes_of(replace(told, before=told.before * 2)),
         one + one + none + none + one,
         one + none + one + none + one,
         one + none + none + one + one,
@@ -395,6 +403,30 @@ def test_bounds_of_an_admission() -> None:
     ):
         with refused("joining_malformed"):
             decode_admission(wrong)
+
+
+def test_lists_of_readers_take_nearly_no_room_and_what_has_no_repetitions_has_a_bound() -> None:
+    """1 500 people who came one by one, each with a fresh key: 18 MB of ids."""
+    random = Random(1)
+    people = [random.randbytes(16) for _ in range(1_500)]
+    entries = (
+        random.randbytes(150) + b"".join(sorted(people[:number])) for number in range(1, 1_501)
+    )
+    parts = AdmissionParts(entries=tuple(entries), keys=b"k")
+    assert sum(map(len, parts.entries)) > MAX_PACKED_BYTES
+    assert len(packed_of(parts)) < 400_000
+    assert decode_admission(bytes_of(parts)) == parts
+    invented = tuple(random.randbytes(40_000) for _ in range(420))
+    with pytest.raises(LocalProtocolError):
+        encode_admission(replace(parts, entries=invented))
+
+
+def test_a_packed_admission_that_is_too_large_or_none_is_refused() -> None:
+    with refused("packing_oversized"):
+        opened(pack(bytes(MAX_ADMISSION_BYTES + 1)))
+    with refused("packing_malformed"):
+        opened(whole(LOG.data)[:-1])
+    assert opened(whole(LOG.data)).epoch_keys == (NEW_KEY,)
 
 
 def test_secrets_appear_in_no_representation() -> None:

@@ -6,6 +6,7 @@ implementation of HPKE beside the vectors of one-to-one chats.
 
 import hmac
 import json
+import lzma
 from hashlib import sha256
 from typing import TypedDict
 
@@ -19,10 +20,11 @@ from engine.codec.joining import (
     encode_joining,
 )
 from engine.codec.message_id import id_text
+from engine.codec.packing import unpack
 from engine.core.admin_log.acts import EntryId
 from engine.core.ids import UnixMs
 from engine.core.invite import StrongInvite
-from engine.core.joining import Chunk, Joining, Reason, Refusal
+from engine.core.joining import MAX_ADMISSION_BYTES, Chunk, Joining, Reason, Refusal
 from engine.crypto.joining import make_ask, open_admission, public_answer_key, token_hash_of
 from engine.crypto.links import encode_strong_invite, parse_any_invite
 from engine.crypto.pair import JoiningPart, open_from_anybody
@@ -52,6 +54,7 @@ class JoiningVector(TypedDict):
     refusals: dict[str, str]
     prekey: str
     admission: str
+    packed: str
     chunk: str
     entries: list[str]
 
@@ -146,15 +149,18 @@ def test_answers_stay() -> None:
         assert decode_joining(bytes.fromhex(JOINING["refusals"][reason.value])) == joining
     said = decode_joining(bytes.fromhex(JOINING["chunk"]))
     assert isinstance(said.kind, Chunk)
-    whole = bytes.fromhex(JOINING["admission"])
-    assert said.kind == Chunk(digest=sha256(whole).digest(), number=0, count=1, part=whole)
+    packed, whole = bytes.fromhex(JOINING["packed"]), bytes.fromhex(JOINING["admission"])
+    assert said.kind == Chunk(digest=sha256(packed).digest(), number=0, count=1, part=packed)
+    window = [{"id": lzma.FILTER_LZMA2, "dict_size": 256 * 1024}]
+    assert lzma.decompress(packed, lzma.FORMAT_RAW, filters=window) == whole
     parts = decode_admission(whole)
     assert [entry.hex() for entry in parts.entries] == JOINING["entries"]
     assert parts.before == tuple(map(id_text, (bytes(range(16)), bytes(range(16, 32)))))
     assert [statement.hex() for statement in parts.statements] == [JOINING["statement"]]
     assert [prekey.hex() for prekey in parts.prekeys] == [JOINING["prekey"]]
-    assert encode_admission(parts) == (said.kind,)
-    admission = open_admission(whole, INVITE, BOB.participant_id, ANSWER_KEY)
+    (made,) = encode_admission(parts)
+    assert unpack(made.part, MAX_ADMISSION_BYTES) == whole, "whatever the compressor found"
+    admission = open_admission(packed, INVITE, BOB.participant_id, ANSWER_KEY)
     assert [prekey.hex() for prekey in admission.prekeys] == [JOINING["prekey"]]
     assert admission.epoch_keys == (bytes.fromhex(JOINING["epoch_key"]),)
     assert entry_id_from(entry_id_bytes(INVITATION)) == INVITATION

@@ -15,8 +15,10 @@ from engine.runtime.governing.chunk_book import MAX_HELD_BYTES, ChunkBook
 GROUP, OLGA, EVE = ConversationId("g"), b"Olga", b"Eve"
 
 
-def chunks(size: int, fill: bytes = b"x") -> Sequence[Chunk]:
-    return encode_admission(AdmissionParts(entries=(fill * size,) * 5, keys=b""))
+def chunks(size: int, seed: int = 1) -> Sequence[Chunk]:
+    random = Random(seed)
+    entries = tuple(random.randbytes(size) for _ in range(5))
+    return encode_admission(AdmissionParts(entries=entries, keys=b""))
 
 
 def whole(parts: Sequence[Chunk]) -> bytes:
@@ -34,7 +36,7 @@ def test_chunks_make_the_whole_in_any_order_and_over_several_answers() -> None:
 
 
 def test_chunks_of_different_admissions_and_senders_are_never_mixed() -> None:
-    book, mine, other = ChunkBook(), chunks(39_000), chunks(39_000, b"y")
+    book, mine, other = ChunkBook(), chunks(39_000), chunks(39_000, seed=2)
     assert book.take(GROUP, OLGA, mine[0]) is None
     for chunk in other[1:]:
         assert book.take(GROUP, EVE, chunk) is None

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec import Struct
@@ -332,7 +333,8 @@ async def test_a_lost_answer_comes_again_with_the_next_ask(
 async def test_chunks_of_several_answers_make_one_admission(scene: Scene) -> None:
     """Of the first answer the beginning is lost, of the second all the rest."""
     for number in range(8):
-        picture = b"\x89PNG\r\n\x1a\n" + bytes([number]) * (MAX_PICTURE_BYTES - 8)
+        picture = b"\x89PNG\r\n\x1a\n" + Random(number).randbytes(MAX_PICTURE_BYTES - 9)
+        picture += bytes([number])
         await scene.olga.engine.governing.set_picture(scene.group, picture)
     topic = inbox_topic_of(scene.anna.key)
     answered = list[int]()

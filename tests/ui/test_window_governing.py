@@ -36,6 +36,7 @@ from ui.dialogs.group_details import GroupDetails
 from ui.dialogs.invite import Invite
 from ui.dialogs.join import Join
 from ui.governing_acts import MemberAct
+from ui.governing_words import nobody_more_words
 from ui.side.governed import GovernedSection
 from ui.side.group import GroupPanel
 from ui.side.person import PersonPanel
@@ -396,6 +397,11 @@ def with_members_whose_prekeys_are_not_here(view: GovernanceView) -> GovernanceV
                 "3 messages that Luc wrote after the removal are not shown.",
                 "1 message that Olga wrote after the removal is not shown.",
             ],
+        ),
+        (
+            lambda section: section.full,
+            lambda view: replace(view, is_full=True),
+            [nobody_more_words()],
         ),
         (
             lambda section: section.long_term,

@@ -95,6 +95,7 @@ def test_each_way_not_to_be_let_in_is_said_with_what_one_can_do() -> None:
                 (JoinState.REFUSED, "Olga did not let you in"),
                 (JoinState.EXPIRED, "The invitation has expired"),
                 (JoinState.REVOKED, "The invitation was revoked"),
+                (JoinState.FULL, "Nobody is let in any more"),
                 (JoinState.SPENT, "The invitation is used up"),
             ):
                 engine.governing.wait(waiting(state))

@@ -18,6 +18,7 @@ from ui.governing_words import (
     asking_title,
     is_out,
     leads,
+    nobody_more_words,
     open_invitations,
     prekey_words,
     removed_words,
@@ -91,13 +92,14 @@ class GovernedSection(QWidget):
         self.inviters = Segments(question, (tr("Only admins"), tr("Every member")), stacks=True)
         self.inviters.choose(0)
         self.inviters.chosen.connect(self._chosen)
+        self.full = Text(nobody_more_words(), face="small", colour="warn", wrap=True)
         self.facts = Text(face="caption", colour="ink2", wrap=True)
         self.long_term = Text(face="caption", colour="ink2", wrap=True)
         self.voids = Text(face="caption", colour="ink2", wrap=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        facts = (self.facts, self.long_term, self.voids)
+        facts = (self.full, self.facts, self.long_term, self.voids)
         for part in (self.details, self.question, self.inviters, *facts):
             column.addWidget(part)
         self.requests.hide()
@@ -118,6 +120,7 @@ class GovernedSection(QWidget):
             part.setVisible(may_change)
         self._show_asking(() if view is None else view.asking)
         facts = _facts(view, self._now()) if knows else ""
+        self.full.setVisible(view is not None and view.is_full and not is_out(view))
         self.facts.setText(facts)
         self.facts.setVisible(bool(facts))
         without = frozenset() if view is None or is_out(view) else view.without_prekey

@@ -3100,6 +3100,10 @@
         <translation>Son index de tous les messages.</translation>
     </message>
     <message>
+        <source>Its log of changes is too large to be handed to anybody new. {name} can begin a new group.</source>
+        <translation>Son journal des changements est trop grand pour être remis à quelqu’un de nouveau. {name} peut créer un nouveau groupe.</translation>
+    </message>
+    <message>
         <source>Its messages and its key are removed from this device. Nobody is told, and you can join again only by its link.</source>
         <translation>Ses messages et sa clé sont supprimés de cet appareil. Personne n’est prévenu, et vous ne pourrez le rejoindre que par son lien.</translation>
     </message>
@@ -3960,8 +3964,16 @@
         <translation>Personne n’est encore venu avec elle</translation>
     </message>
     <message>
+        <source>Nobody can be let into this group any more: its log of changes is too large to be handed to anybody new. Everything else goes on. Begin a new group to have more people.</source>
+        <translation>Plus personne ne peut entrer dans ce groupe&#xa0;: son journal des changements est trop grand pour être remis à quelqu’un de nouveau. Tout le reste continue. Pour accueillir d’autres personnes, créez un nouveau groupe.</translation>
+    </message>
+    <message>
         <source>Nobody else is in this group yet.</source>
         <translation>Il n’y a encore personne d’autre dans ce groupe.</translation>
+    </message>
+    <message>
+        <source>Nobody is let in any more</source>
+        <translation>Plus personne ne peut entrer</translation>
     </message>
     <message>
         <source>Nobody says that this device&apos;s clock is wrong.</source>
@@ -9614,6 +9626,10 @@
     <message>
         <source>{given} days: allowed are 1 to {limit}</source>
         <translation>{given} jours&#xa0;: de 1 à {limit} sont permis</translation>
+    </message>
+    <message>
+        <source>{group} lets nobody in any more</source>
+        <translation>{group} ne fait plus entrer personne</translation>
     </message>
     <message numerus="yes">
         <source>{group}: %n messages are held, because the clock of {names} is {duration} ahead. They take their place when their time has come, or when the clocks agree.</source>

@@ -55,6 +55,7 @@ from engine.crypto.pair import OpenedPair
 from engine.governance_views import AskingView, EarlierMessages
 from engine.runtime.conversations import Conversations
 from engine.runtime.governing.mail import JoiningMail
+from engine.runtime.governing.passing_on import is_passable
 from engine.runtime.governing.sessions import (
     closed_because,
     govern,
@@ -76,6 +77,11 @@ MAX_SEALED: Final = 4
 """Admissions kept as they were sent, of up to 16 MiB each."""
 MAX_ANSWERED: Final = 2_000
 """People of whom it is remembered when they were answered."""
+
+_REASON_OF: Final = {
+    CommandRefusal.INVITATION_OVER: Reason.SPENT,
+    CommandRefusal.NOBODY_MORE: Reason.FULL,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +128,7 @@ class Admitting:
         self._asking: dict[tuple[ConversationId, ParticipantId], Asking] = {}
         self._sealed: OrderedDict[tuple[ConversationId, ParticipantId], _Sealed] = OrderedDict()
         self._answered: OrderedDict[tuple[ConversationId, ParticipantId], _Answered] = OrderedDict()
+        self._full: set[ConversationId] = set()
 
     async def load(self) -> None:
         store, storage = self._context.store, self._context.storage
@@ -142,9 +149,14 @@ class Admitting:
 
     def forget(self, conversation_id: ConversationId) -> None:
         """The group is gone."""
+        self._full.discard(conversation_id)
         self._invitations.pop(conversation_id, None)
         for place in [place for place in self._asking if place[0] == conversation_id]:
             del self._asking[place]
+
+    def is_full(self, conversation_id: ConversationId) -> bool:
+        """Whether nobody could be given the admin log when somebody was to be let in last."""
+        return conversation_id in self._full
 
     async def _apply(self, *writes: StoreWrite) -> None:
         await self._context.storage.run(self._context.store.apply, writes)
@@ -168,6 +180,7 @@ class Admitting:
         clock_ms = self._context.clock.clock_ms()
         if sum(self._is_open(one) for one in self._of(conversation_id)) >= MAX_OPEN_INVITATIONS:
             raise CommandError(CommandRefusal.TOO_MANY_INVITATIONS)
+        await self._require_passable(conversation_id, session)
         one = OwnInvitation(
             conversation_id=conversation_id,
             token=self._mail.random_bytes(TOKEN_BYTES),
@@ -188,6 +201,27 @@ class Admitting:
             raise LocalProtocolError("an invitation that is not in the log")
         self.changed(conversation_id)
         return link
+
+    async def _require_passable(
+        self, conversation_id: ConversationId, session: GroupSession
+    ) -> None:
+        """Before an entry is written for somebody who could not be given the log.
+
+        Raises CommandError.
+        """
+        admission = part_of(session).admission(self._context.own_id)
+        if not await asyncio.to_thread(is_passable, admission):
+            raise self._nobody_more(conversation_id)
+        if self.is_full(conversation_id):
+            self._full.discard(conversation_id)
+            self.changed(conversation_id)
+
+    def _nobody_more(self, conversation_id: ConversationId) -> CommandError:
+        self._context.counters.add("joining.log_too_large")
+        if not self.is_full(conversation_id):
+            self._full.add(conversation_id)
+            self.changed(conversation_id)
+        return CommandError(CommandRefusal.NOBODY_MORE)
 
     def _of(self, conversation_id: ConversationId) -> list[OwnInvitation]:
         return self._invitations.get(conversation_id, [])
@@ -372,8 +406,7 @@ class Admitting:
         state = state_of(session)
         before = self._asking.get((conversation_id, who))
         if who in state.roles:
-            await self._welcome_again(asking, before, answered)
-            return None
+            return await self._welcome_again(asking, before, answered)
         if not may_invite(session):
             if before is not None:
                 await self._forget(before)
@@ -395,21 +428,24 @@ class Admitting:
 
     async def _welcome_again(
         self, asking: Asking, before: Asking | None, answered: _Answered
-    ) -> None:
+    ) -> Reason | None:
         """They are in, and did not get the admission."""
         if before is not None:
             await self._forget(before)
-        if self._may_send_again(answered):
-            await self._send_admission(asking)
-        else:
+        if not self._may_send_again(answered):
             self._context.counters.add("joining.asked_too_often")
+            return None
+        try:
+            await self._send_admission(asking)
+        except CommandError as error:
+            return _REASON_OF.get(error.refusal, Reason.REVOKED)
+        return None
 
     async def _let_in_at_once(self, asking: Asking, answered: _Answered) -> Reason | None:
         try:
             await self._let_in(asking)
-        except CommandError as error:
-            is_over = error.refusal is CommandRefusal.INVITATION_OVER
-            return Reason.SPENT if is_over else Reason.REVOKED  # We may not let others in any more.
+        except CommandError as error:  # Else we may not let others in any more.
+            return _REASON_OF.get(error.refusal, Reason.REVOKED)
         self._may_send_again(answered)
         self.changed(asking.conversation_id)
         return None
@@ -442,6 +478,7 @@ class Admitting:
         own = self.own(asking.conversation_id).get(asking.invitation_id)
         state = state_of(session)
         if asking.participant_id not in state.roles:
+            await self._require_passable(asking.conversation_id, session)
             is_open = own is not None and self._is_open(own)
             by_it = is_open and closed_because(state, asking.invitation_id) is None
             earlier = EarlierMessages.NONE if own is None else EarlierMessages(own.earlier)
@@ -464,6 +501,7 @@ class Admitting:
                 return part_of(session).keys.written_in_at(since_ms)
 
     async def _send_admission(self, asking: Asking) -> None:
+        """Raises CommandError if it is too large."""
         session = governed_session(self._conversations.group(asking.conversation_id))
         admission = part_of(session).admission(asking.participant_id)
         place = asking.conversation_id, asking.participant_id
@@ -471,7 +509,10 @@ class Admitting:
         made_of = asking.answer_key, admission.entries
         if sealed is None or sealed.made_of != made_of:
             parts = seal_admission(admission, asking.participant_id, asking.answer_key)
-            chunks = await asyncio.to_thread(encode_admission, parts)
+            try:
+                chunks = await asyncio.to_thread(encode_admission, parts)
+            except LocalProtocolError as error:
+                raise self._nobody_more(asking.conversation_id) from error
             sealed = _Sealed(made_of=made_of, chunks=chunks)
         self._sealed[place] = sealed
         if len(self._sealed) > MAX_SEALED:

@@ -11,9 +11,9 @@ from typing import Final
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ConversationId
-from engine.core.joining import MAX_ADMISSION_BYTES, Chunk
+from engine.core.joining import MAX_PACKED_BYTES, Chunk
 
-MAX_HELD_BYTES: Final = 2 * MAX_ADMISSION_BYTES
+MAX_HELD_BYTES: Final = 2 * MAX_PACKED_BYTES
 
 
 class _Whole:
@@ -38,7 +38,7 @@ class ChunkBook:
         return sum(whole.size for whole in self._wholes.values())
 
     def take(self, conversation_id: ConversationId, sender: bytes, chunk: Chunk) -> bytes | None:
-        """The whole admission, once it is complete.
+        """The whole admission, packed, once it is complete.
 
         ``sender``: public key.  Raises RemoteProtocolError ``join_bad_chunks``.
         """

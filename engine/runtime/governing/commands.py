@@ -80,6 +80,7 @@ class Governing:
             own=self._admitting.own(conversation_id),
             links=self._admitting.links(conversation_id),
             asking=self._admitting.asking(conversation_id),
+            is_full=self._admitting.is_full(conversation_id),
             clock_ms=self._context.clock.clock_ms(),
         )
 

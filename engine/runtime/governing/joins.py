@@ -56,6 +56,7 @@ _STATES: Final = {
     Reason.SPENT: JoinState.SPENT,
     Reason.EXPIRED: JoinState.EXPIRED,
     Reason.REVOKED: JoinState.REVOKED,
+    Reason.FULL: JoinState.FULL,
 }
 
 TakeIn = Callable[[Admission, StoreWrite], Coroutine[object, object, None]]

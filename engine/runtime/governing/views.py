@@ -25,6 +25,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
     own: Mapping[EntryId, OwnInvitation],
     links: Mapping[EntryId, str],
     asking: tuple[AskingView, ...],
+    is_full: bool,
     clock_ms: UnixMs,
 ) -> GovernanceView:
     """``own``: our invitations, ``links``: theirs."""
@@ -42,6 +43,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         topic=state.topic,
         picture=state.picture,
         may_invite=known.may_invite,
+        is_full=is_full,
         least_inviter=state.inviters,
         outranked=known.outranked,
         invitations=tuple(reversed(invitations)),

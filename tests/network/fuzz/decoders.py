@@ -61,6 +61,7 @@ from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_pu
 from engine.codec.mvds import decode_payload
 from engine.codec.olm import decode_olm_envelope, decode_olm_plaintext
 from engine.codec.open_content import decode_open_content
+from engine.codec.packing import unpack
 from engine.codec.padding import unpad
 from engine.codec.pair import (
     decode_any_pair_envelope,
@@ -525,6 +526,12 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("key bundle", decode_key_bundle, "codec.key_bundle"),
     _plain("joining", decode_joining, "codec.joining", MAX_JOINING_BYTES),
     _plain("admission", decode_admission, "codec.joining", MIB),
+    Decoder(
+        name="packed",
+        decode=lambda data: unpack(data, MIB),
+        covers=("codec.packing.unpack",),
+        largest=MIB,
+    ),
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
@@ -555,6 +562,7 @@ NO_DECODERS: Mapping[str, str] = {
     "deliver": "hands on",
     "edge_key": "our own key",
     "encode_": "writes",
+    "packing.pack": "writes",
     "entry_id_from": "32 bytes of what was decoded",
     "entry_id_of": "a hash",
     "encrypt": "writes",
