@@ -74,6 +74,8 @@ class InvitationView(Struct, frozen=True, kw_only=True):
 
     True also if somebody who came in by it was removed: it lets nobody in by itself any more.
     """
+    earlier: EarlierMessages | None = None
+    """What newcomers may read; None for others' invitations, as above."""
 
 
 class AskingView(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from engine.core.admin_log.acts import Role
 from engine.core.ids import ParticipantId
 from engine.governance_views import (
     AskingView,
+    EarlierMessages,
     GovernanceView,
     InvitationView,
     JoinState,
@@ -115,6 +116,29 @@ def came_words(invitation: InvitationView) -> str:
     if invitation.is_open and invitation.needs_approval:
         return tr("{words}. You decide about each.").format(words=words)
     return words
+
+
+def allowed_words(invitation: InvitationView, now: datetime) -> str:
+    """What one of ours that is open allows, in sentences: what stands beside its link."""
+    said = [f"{invitation_title(invitation, now)}."]
+    if invitation.needs_approval is not None:
+        said.append(
+            tr("You decide about each person.")
+            if invitation.needs_approval
+            else tr("Whoever has the link comes in at once.")
+        )
+    match invitation.earlier:
+        case EarlierMessages.NONE:
+            said.append(tr("They can read only what comes after."))
+        case EarlierMessages.DAYS_30:
+            said.append(tr("They can read from 30 days ago on."))
+        case EarlierMessages.ALL:
+            said.append(tr("They can read everything from the start."))
+        case None:
+            pass
+        case _:
+            assert_never(invitation.earlier)
+    return " ".join(said)
 
 
 def asking_title(asking: Sequence[AskingView]) -> str:

@@ -190,6 +190,7 @@ async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: Ma
     await olga.until(governed(lambda view: "Anna" in view.invitations[-1].came_names))
     fresh, used = view_of(olga, group).invitations
     assert (fresh.is_open, fresh.link, fresh.needs_approval) == (True, link, False)
+    assert fresh.earlier is EarlierMessages.ALL
     assert (used.is_open, used.link, used.came) == (False, None, (id_of(anna),))
     await anna.until(governed(lambda view: len(view.invitations) == 2))
     seen = view_of(anna, group).invitations[0]

@@ -173,6 +173,7 @@ class GoverningScript:
             may_revoke=True,
             link=link,
             needs_approval=needs_approval,
+            earlier=earlier,
         )
         self.put(replace(view, invitations=(made, *view.invitations)))
         return link

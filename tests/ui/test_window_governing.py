@@ -140,6 +140,34 @@ def test_an_invitation_is_made_as_one_says_handed_over_and_revoked() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize("is_shown_again", [False, True])
+def test_the_sheet_with_a_link_says_what_the_invitation_allows(*, is_shown_again: bool) -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.pane.header.invite_requested.emit()
+            sheet = await sheet_of(it.window, Invite)
+            sheet.form.uses.setCurrentIndex(2)
+            sheet.form.earlier.setCurrentIndex(1)
+            sheet.form.approval.setChecked(True)
+            sheet.confirm.click()
+            await until(lambda: bool(sheet.link))
+            if is_shown_again:
+                sheet.another.click()
+                (row,) = sheet.rows.values()
+                row.show_button.click()
+            said = words_of(sheet)
+            assert "For 5 people, until" in said
+            assert "You decide about each person." in said
+            assert "They can read from 30 days ago on." in said
+            view = engine.governing.known[group]
+            at_once = replace(view.invitations[0], needs_approval=False)
+            engine.governing.put(replace(view, invitations=(at_once,)))
+            await until(lambda: "Whoever has the link comes in at once." in words_of(sheet))
+
+    play(scenario)
+
+
 def test_a_link_that_somebody_else_revokes_is_not_shown_any_longer() -> None:
     async def scenario() -> None:
         engine, group = a_governed_group()

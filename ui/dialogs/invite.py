@@ -22,7 +22,7 @@ from ui.dialogs.group import selectable
 from ui.dialogs.sheet import ScrolledPart, Sheet, field_label, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
-from ui.governing_words import came_words, invitation_title, own_device_words
+from ui.governing_words import allowed_words, came_words, invitation_title, own_device_words
 from ui.lines_field import LinesField
 from ui.qr import QrCode
 from ui.switch import Switch
@@ -163,6 +163,7 @@ class Invite(Sheet):
         self._made = QVBoxLayout(self.made)
         self._made.setContentsMargins(0, 0, 0, 0)
         self._made.setSpacing(8)
+        self.allowed = Text(face="caption", colour="ink2", wrap=True)
         self.problem = problem_line()
         self.out_title = Text(tr("Invitations"), face="small", colour="ink2", strong=True)
         self._out = QWidget()
@@ -171,7 +172,7 @@ class Invite(Sheet):
         self._rows.setSpacing(2)
         self.rows: dict[EntryId, InvitationRow] = {}
         self.out = ScrolledPart(self._out, tr("Invitations"))
-        for part in (self.form, self.made, self.problem):
+        for part in (self.form, self.allowed, self.made, self.problem):
             self.body.addWidget(part)
         self.body.addSpacing(8)
         self.body.addWidget(self.out_title)
@@ -193,6 +194,7 @@ class Invite(Sheet):
         before, self._view = self._view.invitations, view
         invitations = view.invitations
         self._show_out()
+        self._say_allowed()
         if invitations == before and self.rows:
             return
         for row in self.rows.values():
@@ -244,8 +246,16 @@ class Invite(Sheet):
         self.out_title.setVisible(shown)
         self.out.setVisible(shown)
 
+    def _say_allowed(self) -> None:
+        """A new one may be told of a moment after its link."""
+        shown = (one for one in self._view.invitations if self.link and one.link == self.link)
+        words = next((allowed_words(one, self._now()) for one in shown), "")
+        self.allowed.setText(words)
+        self.allowed.setVisible(bool(words))
+
     def _change(self, *, shows_link: bool) -> None:
         self.form.setVisible(not shows_link)
+        self._say_allowed()
         self.made.setVisible(shows_link)
         self.another.setVisible(shows_link)
         self._show_out()

@@ -8,7 +8,7 @@ from engine.core.admin_log.log import Invitation
 from engine.core.governed import GroupGovernance, may_let_in
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.joining import OwnInvitation
-from engine.governance_views import AskingView, GovernanceView, InvitationView
+from engine.governance_views import AskingView, EarlierMessages, GovernanceView, InvitationView
 from engine.runtime.governing.sessions import is_known_to_removed
 from engine.runtime.views import Members
 
@@ -84,6 +84,7 @@ def _invitation_view(  # noqa: PLR0913, PLR0917 - called in one place
         may_revoke=is_open and invitation_id in known.revocable,
         link=links.get(invitation_id) if is_open else None,
         needs_approval=None if ours is None else ours.needs_approval or asks_anyhow,
+        earlier=None if ours is None else EarlierMessages(ours.earlier),
     )
 
 
