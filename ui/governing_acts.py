@@ -61,7 +61,8 @@ class Question(Struct, frozen=True, kw_only=True):
     is_grave: bool
 
 
-def question_of(act: MemberAct, name: str, group: str) -> Question:
+def question_of(act: MemberAct, name: str, group: str, *, told_apart_by: str = "") -> Question:
+    """``told_apart_by``: fingerprint of the one who is meant, if others bear the same name."""
     match act:
         case MemberAct.PROMOTE:
             question = Question(
@@ -102,9 +103,15 @@ def question_of(act: MemberAct, name: str, group: str) -> Question:
             )
         case _:
             assert_never(act)
+    words = question.words.format(name=name)
+    if told_apart_by:
+        words += "\n\n" + tr(
+            "Somebody else here bears the same name. This is the one whose fingerprint is"
+            " {fingerprint}."
+        ).format(fingerprint=told_apart_by)
     return Question(
         title=question.title.format(name=name, group=group),
-        words=question.words.format(name=name),
+        words=words,
         yes=question.yes,
         is_grave=question.is_grave,
     )

@@ -117,7 +117,7 @@ class GoverningScript:
         roles = {**view.roles, who: role}
         if role is Role.NOBODY:
             del roles[who]
-        self.put(replace(view, roles=roles))
+        self.put(replace(view, roles=roles, outranked=view.outranked & roles.keys()))
 
     async def promote(self, conversation_id: ConversationId, participant_id: ParticipantId) -> None:
         self._enter("promote", participant_id)

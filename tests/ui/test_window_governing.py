@@ -264,6 +264,66 @@ def test_a_member_is_removed_from_the_panel_about_them() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize("act", [MemberAct.PROMOTE, MemberAct.REMOVE])
+def test_of_two_who_bear_one_name_it_is_said_which_one_is_meant(act: MemberAct) -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        members = engine.views[group].members
+        luc = next(one for one in members if one.participant_id == LUC)
+        for name, is_said in (("Olga", False), ("luc ", True)):
+            others = (replace(one, name=name) if one.name == "Olga" else one for one in members)
+            engine.views[group] = replace(engine.views[group], members=(*others,))
+            async with stage(engine, opening=group) as it:
+                it.window.governing.act(group, LUC, act)
+                sheet = await sheet_of(it.window, Confirm)
+                assert (luc.fingerprint in words_of(sheet)) is is_said
+                sheet.reject()
+                await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def test_who_is_removed_while_they_look_elsewhere_comes_back_to_what_says_so() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group(Role.MEMBER)
+        async with stage(engine, opening=group) as it:
+            it.window.pane.composer.box.setFocus()
+            other = QWidget()
+            other.show()
+            other.activateWindow()
+            await until(lambda: not it.window.isActiveWindow())
+            view = engine.governing.known[group]
+            engine.governing.put(
+                replace(view, own_role=Role.NOBODY, removed_by_name="Olga", roles={})
+            )
+            await until(it.window.pane.governance.out.isVisible)
+            assert it.window.focusWidget() is it.window.pane.governance.out
+            other.close()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("act", [MemberAct.PROMOTE, MemberAct.REMOVE])
+def test_after_an_act_the_focus_stays_in_the_panel_about_the_person(act: MemberAct) -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_person(LUC)
+            panel = it.window.side.panel
+            assert isinstance(panel, PersonPanel)
+            button = panel.acts[act]
+            button.setFocus()
+            button.click()
+            (await sheet_of(it.window, Confirm)).confirm.click()
+            await until(lambda: not button.isVisible())
+            focused = it.window.focusWidget()
+            assert focused is not None
+            assert panel.isAncestorOf(focused), spoken(focused)
+            assert focused is not panel.close_button
+
+    play(scenario)
+
+
 def test_name_topic_picture_and_who_may_invite_are_changed_each_by_itself() -> None:
     async def scenario() -> None:
         engine, group = a_governed_group()

@@ -80,6 +80,8 @@ def test_who_looks_elsewhere_when_they_are_let_in_is_told_and_led_there() -> Non
             engine.tell(ConversationAdded(conversation=view))
             assert it.window.pane.is_open(group)
             assert "Olga let you into Harbour Watch." in notices(it)
+            it.window.open_conversation(HARBOUR)
+            assert "Olga let you into" not in notices(it), "they went there by themselves"
 
     play(scenario)
 

@@ -164,6 +164,7 @@ class Invite(Sheet):
         self._made.setContentsMargins(0, 0, 0, 0)
         self._made.setSpacing(8)
         self.allowed = Text(face="caption", colour="ink2", wrap=True)
+        self.allowed.setContentsMargins(0, 0, 0, 6)
         self.problem = problem_line()
         self.out_title = Text(tr("Invitations"), face="small", colour="ink2", strong=True)
         self._out = QWidget()

@@ -4,12 +4,12 @@ What nobody proved is said as such: a name is what they call themselves, and onl
 by another way makes somebody verified.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout
 
 from engine.core.ids import ConversationId, ParticipantId
@@ -164,8 +164,7 @@ class PersonPanel(SidePanel):
         self.remove.setVisible(is_contact)
         if conversation is not None:
             self.block.rename(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
-        for act, button in self.acts.items():
-            button.setVisible(act in somebody.acts)
+        self._offer_acts(somebody.acts)
         in_group = member is not None and not member.is_self and not is_contact
         self.mute_member.setVisible(in_group)
         if member is not None:
@@ -184,16 +183,31 @@ class PersonPanel(SidePanel):
         self.how.setVisible(bool(reason))
         self.link.setVisible(bool(reason))
 
+    def _offer_acts(self, acts: Container[MemberAct]) -> None:
+        """What was just done is offered no more, and had the focus: it goes to what is now."""
+        gone = [button for act, button in self.acts.items() if act not in acts]
+        for act, button in self.acts.items():
+            if act in acts:
+                button.show()
+        if self.window().focusWidget() in gone:
+            first = next((each for act, each in self.acts.items() if act in acts), self.compare)
+            first.setFocus(Qt.FocusReason.OtherFocusReason)
+        for button in gone:
+            button.hide()
+
     def _say_proof(self, somebody: Somebody) -> None:
         """Of ourselves there is nothing to compare."""
         self.proof.setVisible(not somebody.is_self)
         self.compare.setVisible(not somebody.is_self)
         if somebody.is_verified:
-            self.proof.setText(tr("You compared it: nobody is in between."))
+            self.proof.setText(tr("You compared the safety number: nobody is in between."))
             self.compare.rename(tr("Not verified any more"))
         else:
             self.proof.setText(
-                tr("Anyone can take any name. Compare it by another way, then mark it as verified.")
+                tr(
+                    "Anyone can take any name. Compare the safety number by another way: whoever"
+                    " has the same is who they say."
+                )
             )
             self.compare.rename(tr("Compare…"))
 

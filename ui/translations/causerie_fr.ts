@@ -1148,8 +1148,8 @@
         <translation>N’importe qui</translation>
     </message>
     <message>
-        <source>Anyone can take any name. Compare it by another way, then mark it as verified.</source>
-        <translation>N’importe qui peut prendre n’importe quel nom. Comparez-la par un autre moyen, puis marquez-la comme vérifiée.</translation>
+        <source>Anyone can take any name. Compare the safety number by another way: whoever has the same is who they say.</source>
+        <translation>N’importe qui peut prendre n’importe quel nom. Comparez le numéro de sécurité par un autre moyen&#xa0;: qui a le même est bien qui il dit être.</translation>
     </message>
     <message>
         <source>Anyone can take any name: compare the fingerprint if you can. They learn only that their request arrived.</source>
@@ -5332,6 +5332,10 @@
         <translation>Quelqu’un d’autre est entré avec elle avant vous. Demandez à {name} une invitation rien que pour vous, et dites-le&#xa0;: si elle vous était destinée, le lien s’est égaré.</translation>
     </message>
     <message>
+        <source>Somebody else here bears the same name. This is the one whose fingerprint is {fingerprint}.</source>
+        <translation>Quelqu’un d’autre ici porte le même nom. Il s’agit de la personne dont l’empreinte est {fingerprint}.</translation>
+    </message>
+    <message>
         <source>Somebody in this group bears the name, with another key. It may be another person, a new device of theirs, or somebody who pretends.</source>
         <translation>Quelqu’un dans ce groupe porte ce nom, avec une autre clé. C’est peut-être une autre personne, son nouvel appareil, ou quelqu’un qui se fait passer pour elle.</translation>
     </message>
@@ -6202,6 +6206,18 @@
     <message>
         <source>They can read</source>
         <translation>Ils peuvent lire</translation>
+    </message>
+    <message>
+        <source>They can read everything from the start.</source>
+        <translation>On y lit tout depuis le début.</translation>
+    </message>
+    <message>
+        <source>They can read from 30 days ago on.</source>
+        <translation>On y lit ce qui date de 30 jours au plus.</translation>
+    </message>
+    <message>
+        <source>They can read only what comes after.</source>
+        <translation>On y lit seulement ce qui vient après.</translation>
     </message>
     <message>
         <source>They come again by themselves</source>
@@ -7200,6 +7216,10 @@
         <translation>Qui a le lien peut lire pour toujours. Personne ne peut être retiré, et cela ne peut plus être changé ensuite.</translation>
     </message>
     <message>
+        <source>Whoever has the link comes in at once.</source>
+        <translation>Quiconque a le lien entre aussitôt.</translation>
+    </message>
+    <message>
         <source>Whoever has them learns that you are there. Without it, a click fetches each.</source>
         <translation>Ceux qui les ont apprennent que vous êtes là. Sans cela, un clic récupère chacune.</translation>
     </message>
@@ -7412,8 +7432,12 @@
         <translation>Vous avez changé l’image du groupe</translation>
     </message>
     <message>
-        <source>You compared it: nobody is in between.</source>
-        <translation>Vous l’avez comparée&#xa0;: personne n’est entre vous.</translation>
+        <source>You compared the safety number: nobody is in between.</source>
+        <translation>Vous avez comparé le numéro de sécurité&#xa0;: personne ne s’interpose.</translation>
+    </message>
+    <message>
+        <source>You decide about each person.</source>
+        <translation>Vous décidez pour chaque personne.</translation>
     </message>
     <message>
         <source>You declined</source>

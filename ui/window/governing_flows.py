@@ -14,10 +14,12 @@ from engine.core.admin_log.acts import EntryId, Role
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationAdded, ConversationView, MemberView, NoticeLevel
 from engine.governance_views import GovernanceChanged, GovernanceView, JoinsChanged, JoinView
+from ui.conversation_words import present_members
 from ui.dialogs.confirm import Confirm
 from ui.foreign_text import one_line
 from ui.governing_acts import MemberAct, question_of
 from ui.governing_words import JoinWords, is_out, join_words, removed_words
+from ui.namesakes import look_of
 from ui.settings import UiSettings
 from ui.side.group import GroupPanel
 from ui.translate import tr
@@ -64,6 +66,7 @@ class GoverningFlows(QObject):
         window.flows.governed_invitation_wanted.connect(self.invite)
         window.panel.waiting_chosen.connect(self.show_waiting)
         window.people.verified_changed.connect(pane.judge_standing)
+        pane.opened.connect(self._opened)
         governance = pane.governance
         governance.known_apart = settings.known_apart
         governance.withheld_changed.connect(pane.timeline.withhold_earlier)
@@ -140,7 +143,7 @@ class GoverningFlows(QObject):
         if self._pane.conversation is None:
             self.open_requested.emit(view.conversation_id)
             return
-        key = f"let-in/{view.conversation_id}"
+        key = _let_in_key(view.conversation_id)
 
         def show() -> None:
             self._window.notices.clear(key)
@@ -151,6 +154,11 @@ class GoverningFlows(QObject):
         )
         notice = Notice(key=key, level=NoticeLevel.INFO, text=words, actions=((tr("Open"), show),))
         self._window.notices.raise_notice(notice)
+
+    def _opened(self) -> None:
+        """By the notice, or from the list."""
+        if self._pane.conversation is not None:
+            self._window.notices.clear(_let_in_key(self._pane.conversation.conversation_id))
 
     # --- invitations and requests -----------------------------------------------------------------
 
@@ -246,7 +254,9 @@ class GoverningFlows(QObject):
         if view is None or member is None:
             return
         name = one_line(member.name, _NAME) or "?"
-        question = question_of(act, name, one_line(view.name, _NAME))
+        question = question_of(
+            act, name, one_line(view.name, _NAME), told_apart_by=_told_apart_by(member, view)
+        )
 
         async def flow() -> None:
             sheet = Confirm(
@@ -343,8 +353,18 @@ class GoverningFlows(QObject):
         self._one.start(tr("show how it stands"), flow)
 
 
+def _let_in_key(conversation_id: ConversationId) -> str:
+    return f"let-in/{conversation_id}"
+
+
 def _refused_key(conversation_id: ConversationId) -> str:
     return f"not-let-in/{conversation_id}"
+
+
+def _told_apart_by(member: MemberView, view: ConversationView) -> str:
+    """The fingerprint, if somebody else in the group bears the name, or nearly; "" if nobody."""
+    looks = [look_of(each.name) for each in present_members(view)]
+    return member.fingerprint if looks.count(look_of(member.name)) > 1 else ""
 
 
 def _member(view: ConversationView, who: ParticipantId) -> MemberView | None:

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 from PySide6.QtCore import QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
@@ -380,10 +380,10 @@ class ConversationPane(QWidget):
         conversation = self._conversation
         if conversation is None:
             return
-        focused = QApplication.focusWidget()
+        focused: QWidget | None = self.window().focusWidget()  # Also while one looks elsewhere.
         bars = (self.contact_bar, self.governance.namesake, self.governance.out)
         had_focus = any(focused is bar or bar.isAncestorOf(focused) for bar in bars if focused)
-        wrote = self.composer.box.hasFocus()
+        wrote = focused is self.composer.box
         who = None if conversation.contact is None else conversation.contact.participant_id
         groups = () if who is None else groups_with(who, self._conversations())
         self.contact_bar.show_standing(conversation, groups)
