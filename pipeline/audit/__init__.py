@@ -3,15 +3,17 @@
 ``cells`` joins entries with the canonical order and keeps a few numbers for each bucket of a log;
 ``drill`` looks at the rows of buckets that differ, ``causal`` at what messages depend on,
 ``verdict`` sums it up.  All of it is DataFrames: tables may lie anywhere and in any format.  Very
-few rows are audited in this process (``local``).
+few rows are audited in this process (``local``), very many in parts (``parts``).
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame
 
 from pipeline.audit import causal, cells, drill, local, verdict
+from pipeline.audit.parts import parts_of
 from pipeline.audit.steps import Steps
 from pipeline.audit.verdict import UNKNOWN_SINCE as UNKNOWN
 
@@ -48,6 +50,13 @@ class Audit:
     verdicts: DataFrame
     witnesses: DataFrame
 
+    def joined(self, other: "Audit") -> "Audit":
+        """Of this one's channels and the other's."""
+        return Audit(
+            verdicts=self.verdicts.unionByName(other.verdicts),
+            witnesses=self.witnesses.unionByName(other.witnesses),
+        )
+
 
 def audit(
     tables: Audited,
@@ -63,13 +72,19 @@ def audit(
     ``few_rows``: so many, at most, are looked at in this process.
     """
     found = local.fetched(tables, few_rows)
-    if found is None:
-        return _on_spark(tables, Steps(tables.entry.sparkSession, steps), grace_ms, bucket_messages)
     spark = tables.entry.sparkSession
-    verdicts, witnesses = local.audited(found, grace_ms)
-    return Audit(
-        verdicts=spark.createDataFrame(verdicts, verdict.VERDICT),
-        witnesses=spark.createDataFrame(witnesses, verdict.WITNESS),
+    if found is not None:
+        verdicts, witnesses = local.audited(found, grace_ms)
+        return Audit(
+            verdicts=spark.createDataFrame(verdicts, verdict.VERDICT),
+            witnesses=spark.createDataFrame(witnesses, verdict.WITNESS),
+        )
+    return reduce(
+        Audit.joined,
+        (
+            _on_spark(part.of(tables), Steps(spark, f"{steps}/{number}"), grace_ms, bucket_messages)
+            for number, part in enumerate(parts_of(tables))
+        ),
     )
 
 

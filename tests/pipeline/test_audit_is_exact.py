@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.pipeline import oracle
 from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
+from pipeline.audit.parts import ALL, parts_of
 from pipeline.session import SessionSettings, session
 from tests.pipeline.planted import Bug, each_of, plant
 
@@ -289,16 +290,36 @@ def test_duckdb_carries_out_the_same_audit(seed: int, grace_ms: int, tmp_path: P
         assert audited(here, many(seed, 100), tmp_path, grace_ms) == ALL_KINDS
 
 
+@pytest.mark.parametrize("seed", [4, 5])
+def test_in_parts_of_whole_channels_it_is_the_same_audit(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = many(seed, 100)
+    monkeypatch.setattr(cells, "MOST_BROADCAST", most := len(tables["message"]) // 4)
+    with session(SessionSettings(needs_java=False)) as here:
+        whole = on_spark(here, tables)
+        sizes = [part.of(whole).message.count() for part in parts_of(whole)]
+        assert audited(here, tables, tmp_path) == ALL_KINDS
+    assert len(sizes) > 3
+    assert sum(sizes) == len(tables["message"])
+    assert max(sizes) <= most
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("most_broadcast", [0, cells.MOST_BROADCAST])
+@pytest.mark.parametrize("way", ["broadcast", "shuffled", "in parts"])
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), grace_ms=st.sampled_from([0, 1, 7]))
 def test_whichever_way_they_are_joined(
-    spark: SparkSession, most_broadcast: int, seed: int, grace_ms: int
+    spark: SparkSession, way: str, seed: int, grace_ms: int
 ) -> None:
+    tables = many(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as steps:
-        patch.setattr(cells, "MOST_BROADCAST", most_broadcast)
-        assert audited(spark, many(seed), Path(steps), grace_ms) <= ALL_KINDS
+        if way == "shuffled":
+            patch.setattr(cells, "MOST_BROADCAST", 0)
+            patch.setattr("pipeline.audit.parts_of", lambda _: [ALL])
+        if way == "in parts":
+            patch.setattr(cells, "MOST_BROADCAST", len(tables["message"]) // 3)
+        assert audited(spark, tables, Path(steps), grace_ms) <= ALL_KINDS
 
 
 # --- planted bugs ---------------------------------------------------------------------------------

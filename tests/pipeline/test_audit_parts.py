@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from pipeline import cli
-from pipeline.audit import audit
+from pipeline.audit import audit, cells
+from pipeline.audit.parts import parts_of
 from tests.pipeline.test_audit_is_exact import (
     ALL_KINDS,
     ON_SPARK,
@@ -62,6 +64,26 @@ def test_by_cells_it_is_what_looking_at_every_row_finds(
 
 def test_edges_of_few_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert audited(spark, edges(), tmp_path, few_rows=10_000) == ALL_KINDS
+
+
+def test_parts_hold_whole_channels_and_each_channel_is_in_one(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a, b, d and e there are messages, of c entries only; d has more than a part may."""
+    monkeypatch.setattr(cells, "MOST_BROADCAST", 5)
+    tables: Tables = {name: [] for name in SCHEMAS}
+    for channel, count in {"a": 2, "b": 3, "c": 0, "d": 9, "e": 1}.items():
+        case = conversation(list(range(count)), count=count)
+        for name, rows in case.tables(channel).items():
+            tables[name] += rows
+    tables["entry"].append(("c", "ada", 0, 1, 1))
+    whole = on_spark(spark, tables)
+    found = [part.of(whole) for part in parts_of(whole)]
+    held = [
+        {row["channel"] for table in (one.message, one.entry) for row in table.collect()}
+        for one in found
+    ]
+    assert held == [{"a", "b", "c"}, {"d"}, {"e"}]
 
 
 def test_of_nothing_at_all_there_is_no_verdict(spark: SparkSession, tmp_path: Path) -> None:

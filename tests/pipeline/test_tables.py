@@ -152,7 +152,7 @@ def test_a_directory_is_its_name_whatever_signs_that_holds(
         lake = Lake(tmp_path / name)
         prepare(running, [logs], lake)
         found = audit(lake.audited(running), lake.steps, few_rows=-1)
-        assert (tmp_path / name / "steps" / "counted").is_dir()
+        assert (tmp_path / name / "steps" / "0" / "counted").is_dir()
         return [sorted(map(str, rows.collect())) for rows in (found.verdicts, found.witnesses)]
 
     with session(SessionSettings(needs_java=False)) as here:
