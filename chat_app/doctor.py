@@ -31,7 +31,7 @@ from engine.core.errors import ConfigError, StorageError, StorageFault
 from engine.core.history.progress import StoreRecord
 from engine.core.ids import ContentTopic
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import content_topic_of
+from engine.crypto.sealed import topic_of
 from engine.events import OwnClockView
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.earlier_profile import earlier_profile
@@ -226,7 +226,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     failed = sum(s.failed for s in summaries)
     if failed:
         findings.attention.append(f"{failed} messages were not delivered; resend them.")
-    findings.content_topics = [content_topic_of(group.topic_secret) for group in groups]
+    findings.content_topics = [topic_of(group) for group in groups]
     findings.group_service_nodes = [node for group in groups for node in group.service_nodes]
 
 

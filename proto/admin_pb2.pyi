@@ -100,6 +100,7 @@ class Act(_message.Message):
     REVOKE_FIELD_NUMBER: _builtins.int
     DELETE_MESSAGE_FIELD_NUMBER: _builtins.int
     MAKE_EPOCH_FIELD_NUMBER: _builtins.int
+    END_LINK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def create(self) -> Global___Create: ...
     @_builtins.property
@@ -126,6 +127,8 @@ class Act(_message.Message):
     def delete_message(self) -> Global___DeleteMessage: ...
     @_builtins.property
     def make_epoch(self) -> Global___MakeEpoch: ...
+    @_builtins.property
+    def end_link(self) -> Global___EndLink: ...
     def __init__(
         self,
         *,
@@ -142,12 +145,13 @@ class Act(_message.Message):
         revoke: Global___Revoke | None = ...,
         delete_message: Global___DeleteMessage | None = ...,
         make_epoch: Global___MakeEpoch | None = ...,
+        end_link: Global___EndLink | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "create", b"create", "delete_message", b"delete_message", "demote", b"demote", "invite", b"invite", "kind", b"kind", "make_epoch", b"make_epoch", "promote", b"promote", "remove", b"remove", "rename", b"rename", "revoke", b"revoke", "set_inviters", b"set_inviters", "set_picture", b"set_picture", "set_topic", b"set_topic"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "create", b"create", "delete_message", b"delete_message", "demote", b"demote", "end_link", b"end_link", "invite", b"invite", "kind", b"kind", "make_epoch", b"make_epoch", "promote", b"promote", "remove", b"remove", "rename", b"rename", "revoke", b"revoke", "set_inviters", b"set_inviters", "set_picture", b"set_picture", "set_topic", b"set_topic"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "create", b"create", "delete_message", b"delete_message", "demote", b"demote", "invite", b"invite", "kind", b"kind", "make_epoch", b"make_epoch", "promote", b"promote", "remove", b"remove", "rename", b"rename", "revoke", b"revoke", "set_inviters", b"set_inviters", "set_picture", b"set_picture", "set_topic", b"set_topic"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "create", b"create", "delete_message", b"delete_message", "demote", b"demote", "end_link", b"end_link", "invite", b"invite", "kind", b"kind", "make_epoch", b"make_epoch", "promote", b"promote", "remove", b"remove", "rename", b"rename", "revoke", b"revoke", "set_inviters", b"set_inviters", "set_picture", b"set_picture", "set_topic", b"set_topic"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["create", "add", "remove", "promote", "demote", "rename", "set_picture", "set_topic", "set_inviters", "invite", "revoke", "delete_message", "make_epoch"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["create", "add", "remove", "promote", "demote", "rename", "set_picture", "set_topic", "set_inviters", "invite", "revoke", "delete_message", "make_epoch", "end_link"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -173,6 +177,72 @@ class Create(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Create: _TypeAlias = Create  # noqa: Y015
+
+@_typing.final
+class EndLink(_message.Message):
+    """Anyone with the link was in the group: these are its members from now on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MEMBERS_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
+    TOPIC_NAME_FIELD_NUMBER: _builtins.int
+    CREATE_SIGNATURE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    members: _builtins.bytes
+    """participant ids, 16 bytes each, strictly ascending"""
+    topic_name: _builtins.bytes
+    """16 bytes: the content topic stays"""
+    create_signature: _builtins.bytes
+    """under the Create that follows from the link"""
+    @_builtins.property
+    def left(self) -> _containers.RepeatedCompositeFieldContainer[Global___Left]:
+        """strictly ascending by member"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        members: _builtins.bytes = ...,
+        left: _abc.Iterable[Global___Left] | None = ...,
+        topic_name: _builtins.bytes = ...,
+        create_signature: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_signature", b"create_signature", "left", b"left", "members", b"members", "name", b"name", "topic_name", b"topic_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndLink: _TypeAlias = EndLink  # noqa: Y015
+
+@_typing.final
+class Left(_message.Message):
+    """They had left by then."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMBER_FIELD_NUMBER: _builtins.int
+    LAST_MESSAGES_FIELD_NUMBER: _builtins.int
+    member: _builtins.bytes
+    @_builtins.property
+    def last_messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___LastMessage]:
+        """strictly ascending by instance"""
+
+    def __init__(
+        self,
+        *,
+        member: _builtins.bytes = ...,
+        last_messages: _abc.Iterable[Global___LastMessage] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_messages", b"last_messages", "member", b"member"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Left: _TypeAlias = Left  # noqa: Y015
 
 @_typing.final
 class Add(_message.Message):

@@ -28,14 +28,17 @@ from engine.core.admin_log.acts import (
     MAX_TOPIC_CHARACTERS,
     MAX_USES,
     TOKEN_HASH_BYTES,
+    TOPIC_NAME_BYTES,
     Act,
     Add,
     Create,
     DeleteMessage,
     Demote,
+    EndLink,
     EntryId,
     Invite,
     LastMessage,
+    Left,
     MakeEpoch,
     Promote,
     Remove,
@@ -162,6 +165,8 @@ def _encode_act(act: Act) -> bytes:  # noqa: C901, PLR0912 - one case per kind o
     match act:
         case Create(name=name):
             wire.create.name = clean_name(name)
+        case EndLink():
+            wire.end_link.CopyFrom(_encode_end(act))
         case Add():
             wire.add.member = id_bytes_of(act.member)
             wire.add.invitation = entry_id_bytes(act.invitation) if act.invitation else b""
@@ -202,6 +207,22 @@ def _encode_act(act: Act) -> bytes:  # noqa: C901, PLR0912 - one case per kind o
     return wire.SerializeToString(deterministic=True)
 
 
+def _encode_end(act: EndLink) -> admin_pb2.EndLink:
+    return admin_pb2.EndLink(
+        name=clean_name(act.name),
+        members=b"".join(sorted(map(id_bytes_of, act.members))),
+        left=[
+            admin_pb2.Left(
+                member=id_bytes_of(one.member),
+                last_messages=list(map(_encode_last, one.last_messages)),
+            )
+            for one in act.left
+        ],
+        topic_name=act.topic_name,
+        create_signature=act.create_signature,
+    )
+
+
 def _encode_last(last: LastMessage) -> admin_pb2.LastMessage:
     return admin_pb2.LastMessage(
         instance_id=last.instance_id,
@@ -227,6 +248,8 @@ def _act(kind: str, wire: admin_pb2.Act) -> Act:  # noqa: C901, PLR0911, PLR0912
     match kind:
         case "create":
             return Create(name=clean_name(wire.create.name))
+        case "end_link":
+            return _decode_end(wire.end_link)
         case "add":
             return Add(
                 member=_participant(wire.add.member),
@@ -262,7 +285,11 @@ def _act(kind: str, wire: admin_pb2.Act) -> Act:  # noqa: C901, PLR0911, PLR0912
 
 
 def _decode_remove(wire: admin_pb2.Remove) -> Remove:
-    if len(wire.last_messages) > MAX_LAST_MESSAGES:
+    return Remove(member=_participant(wire.member), last_messages=_decode_last(wire.last_messages))
+
+
+def _decode_last(wire: Sequence[admin_pb2.LastMessage]) -> tuple[LastMessage, ...]:
+    if len(wire) > MAX_LAST_MESSAGES:
         raise ValueError("too many instances")
     last = tuple(
         LastMessage(
@@ -270,10 +297,23 @@ def _decode_remove(wire: admin_pb2.Remove) -> Remove:
             _number(one.sequence, least=1),
             id_text(_exactly(ID_BYTES, one.message_id)),
         )
-        for one in wire.last_messages
+        for one in wire
     )
     _require_ascending([one.instance_id for one in last])
-    return Remove(member=_participant(wire.member), last_messages=last)
+    return last
+
+
+def _decode_end(wire: admin_pb2.EndLink) -> EndLink:
+    _require_ascending([one.member for one in wire.left])
+    return EndLink(
+        name=clean_name(wire.name),
+        members=_people(wire.members),
+        left=tuple(
+            Left(_participant(one.member), _decode_last(one.last_messages)) for one in wire.left
+        ),
+        topic_name=_exactly(TOPIC_NAME_BYTES, wire.topic_name),
+        create_signature=_exactly(SIGNATURE_BYTES, wire.create_signature),
+    )
 
 
 def _decode_invite(wire: admin_pb2.Invite) -> Invite:
@@ -287,15 +327,20 @@ def _decode_invite(wire: admin_pb2.Invite) -> Invite:
 
 
 def _decode_epoch(wire: admin_pb2.MakeEpoch) -> MakeEpoch:
-    packed = wire.recipients
-    if not 1 <= len(packed) // ID_BYTES <= MAX_RECIPIENTS or len(packed) % ID_BYTES:
+    if not wire.recipients:
         raise ValueError("recipients")
-    recipients = [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
-    _require_ascending(recipients)
     return MakeEpoch(
         commitment=_exactly(COMMITMENT_BYTES, wire.commitment),
-        recipients=frozenset(map(_participant, recipients)),
+        recipients=_people(wire.recipients),
     )
+
+
+def _people(packed: bytes) -> frozenset[ParticipantId]:
+    if len(packed) // ID_BYTES > MAX_RECIPIENTS or len(packed) % ID_BYTES:
+        raise ValueError("people")
+    ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
+    _require_ascending(ids)
+    return frozenset(map(_participant, ids))
 
 
 def _topic(text: str) -> str:

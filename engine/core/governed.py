@@ -65,6 +65,8 @@ class GroupGovernance(Struct, frozen=True, kw_only=True):
     """Whoever let us in, the only time, gave us no key of before."""
     withheld_by: ParticipantId | None = None
     """Who let us in, the only time, and gave us no key of before, or only later ones."""
+    is_link_over: bool = False
+    """We came by a link that ended before anybody heard of us, and were never a member."""
     reads_since_ms: UnixMs | None = None
     """Nothing from before can be read here, about; None: we were given every key that we know of,
     or were here before."""
@@ -99,6 +101,8 @@ class Admission(Struct, frozen=True, kw_only=True):
 
     What they may read depends on these, and need not wait for them.
     """
+    topic_name: bytes = b""
+    """By ``entries``: that of a group which began with a link."""
 
     def __repr__(self) -> str:
         return f"Admission({self.group_name!r}, {len(self.epoch_keys)} keys)"
@@ -151,6 +155,14 @@ class PutDeed(Struct, frozen=True, kw_only=True):
     deed: DeedPlace
 
 
+class BecomeGoverned(Struct, frozen=True, kw_only=True):
+    """The link of a group ended: from now on it has an admin log, and stays at its topic."""
+
+    conversation_id: ConversationId
+    first_entry: EntryId
+    topic_name: bytes
+
+
 class NameGroup(Struct, frozen=True, kw_only=True):
     """The group's name, as its admin log has it."""
 
@@ -178,9 +190,10 @@ GovernedWrite: TypeAlias = (
     | PutDeed
     | NameGroup
     | PutDeletion
+    | BecomeGoverned
 )
 
 
 class GovernedStore(Protocol):
     def governed(self, conversation_id: ConversationId, /) -> GovernedState:
-        """Empty for any other conversation than a governed group."""
+        """Empty for a pair; there may be entries for a group whose link did not end."""

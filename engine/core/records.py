@@ -54,6 +54,8 @@ class GroupRecord(Struct, frozen=True, kw_only=True):
 
     None: anyone with the link is in, and there is one key.
     """
+    topic_name: bytes = b""
+    """Of the content topic, in a governed group that began with a link: it stays the same."""
     muted: bool = False
     muted_until_ms: UnixMs | None = None
     """By our clock; None: until the user ends it, or not muted."""

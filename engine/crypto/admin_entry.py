@@ -5,6 +5,7 @@ decided in ``engine.core.admin_log``.  It is kept and passed on as received.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,9 +17,13 @@ from engine.codec.admin_entry import (
     entry_id_of,
     signed_bytes,
 )
-from engine.core.admin_log.acts import Act, Entry, EntryId
+from engine.core.admin_log.acts import Act, Create, Entry, EntryId
 from engine.core.ids import UnixMs
 from engine.crypto.identity import Identity, participant_id_of, verify
+
+_LINK_CREATE: Final = encode_body(
+    Create(name="link"), lamport_timestamp=1, sent_ms=UnixMs(0), heads=()
+)
 
 
 class SignedEntry(Struct, frozen=True, kw_only=True):
@@ -56,6 +61,28 @@ def verify_entry(data: bytes, *, group_id: bytes) -> Entry:
 def read_entry(data: bytes, *, group_id: bytes) -> Entry:
     """As ``verify_entry``, for one that was verified before it was kept."""
     return _entry(decode_entry(data), group_id)
+
+
+# --- the beginning of a log that a link has -------------------------------------------------------
+#
+# A group that anyone with the link is in gets its log when the link ends.  Everybody who has the
+# link can compute the id of the log's first entry beforehand, so there is one such log for each
+# group: nobody can begin two, neither a creator who lies nor one whose profile was restored.
+
+
+def link_create_id(admin_public_key: bytes, *, group_id: bytes) -> EntryId:
+    return entry_id_of(group_id, admin_public_key, _LINK_CREATE)
+
+
+def sign_link_create(identity: Identity, *, group_id: bytes) -> bytes:
+    """The signature under it."""
+    return identity.sign(signed_bytes(group_id, identity.public_key, _LINK_CREATE))
+
+
+def link_create(admin_public_key: bytes, signature: bytes, *, group_id: bytes) -> SignedEntry:
+    """Raises CryptoError if the creator did not sign it."""
+    data = encode_entry(author_key=admin_public_key, body=_LINK_CREATE, signature=signature)
+    return SignedEntry(entry=verify_entry(data, group_id=group_id), data=data)
 
 
 def _entry(frame: EntryFrame, group_id: bytes) -> Entry:

@@ -145,6 +145,7 @@ def open_admission(
         prekeys=_newest_prekeys(parts.prekeys, state.roles, group_id),
         service_nodes=invite.service_nodes,
         before=parts.before,
+        topic_name=state.topic_name,
     )
 
 

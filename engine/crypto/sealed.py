@@ -53,6 +53,7 @@ from engine.codec.envelope import (
 from engine.codec.holdings import MAX_CLAIM_BYTES, decode_claim, encode_claim
 from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad, unpad
 from engine.codec.tuples import tuple_bytes
+from engine.core.admin_log.acts import TOPIC_NAME_BYTES
 from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import (
@@ -64,6 +65,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.invite import EPOCH_KEY_BYTES, GROUP_ID_BYTES, conversation_id_of
+from engine.core.records import GroupRecord
 from engine.core.sds.vocabulary import Claim
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.crypto.identity import Identity, participant_id_of, verify
@@ -101,7 +103,6 @@ _TOPIC_DOMAIN = "causerie/1/topic"
 _EPOCH_COMMITMENT_BYTES = 32
 _AES_KEY_BYTES = 32
 _AES_NONCE_BYTES = 12
-_TOPIC_NAME_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,7 +452,18 @@ def content_topic_of(first_secret: bytes) -> ContentTopic:
 
     Only holders of its first epoch key can compute it.  It stays when keys change.
     """
-    name = HKDF(
-        algorithm=SHA256(), length=_TOPIC_NAME_BYTES, salt=None, info=tuple_bytes(_TOPIC_DOMAIN)
+    return topic_named(topic_name_of(first_secret))
+
+
+def topic_name_of(first_secret: bytes) -> bytes:
+    return HKDF(
+        algorithm=SHA256(), length=TOPIC_NAME_BYTES, salt=None, info=tuple_bytes(_TOPIC_DOMAIN)
     ).derive(first_secret)
+
+
+def topic_named(name: bytes) -> ContentTopic:
     return ContentTopic(f"/causerie/1/{name.hex()}/proto")
+
+
+def topic_of(group: GroupRecord) -> ContentTopic:
+    return topic_named(group.topic_name or topic_name_of(group.topic_secret))

@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from engine.core.admin_log.acts import EntryId
 from engine.core.governed import (
     AddEpochKey,
+    BecomeGoverned,
     DeedPlace,
     GovernedState,
     GovernedWrite,
@@ -66,6 +67,8 @@ DEED_TABLE: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
+# Of groups that began with a link.
+TOPIC_NAME_COLUMN: Final = ("ALTER TABLE governed ADD COLUMN topic_name BLOB NOT NULL DEFAULT x''",)
 _ADD_KEY: Final = """
 INSERT INTO epoch (conversation_key, place, epoch_key, known_ms)
 SELECT ?1, coalesce(max(place) + 1, 0), ?2, ?3 FROM epoch WHERE conversation_key = ?1
@@ -77,8 +80,12 @@ ON CONFLICT (conversation_key, participant_id) DO UPDATE SET data = excluded.dat
 """
 
 
-def put_first(connection: sqlite3.Connection, key: int, first_entry: EntryId) -> None:
-    connection.execute("INSERT OR REPLACE INTO governed VALUES (?, ?)", (key, first_entry))
+def put_first(
+    connection: sqlite3.Connection, key: int, first_entry: EntryId, topic_name: bytes
+) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO governed VALUES (?, ?, ?)", (key, first_entry, topic_name)
+    )
 
 
 def apply_write(connection: sqlite3.Connection, key: int, write: GovernedWrite) -> None:
@@ -105,6 +112,8 @@ def apply_write(connection: sqlite3.Connection, key: int, write: GovernedWrite) 
                     deed.position.message_id, deed.is_shown,
                 ),
             )  # fmt: skip
+        case BecomeGoverned(first_entry=first_entry, topic_name=topic_name):
+            put_first(connection, key, first_entry, topic_name)
         case NameGroup(name=name):
             connection.execute(
                 "UPDATE conversation SET name = ? WHERE conversation_key = ?", (name, key)

@@ -50,7 +50,7 @@ ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
 """
 _GROUPS: Final = """
 SELECT conversation_key, conversation_id, name, admin_public_key, created_ms, muted, draft,
-       read_lamport, read_message_id, service_nodes, first_entry
+       read_lamport, read_message_id, service_nodes, first_entry, topic_name
 FROM conversation JOIN timeline USING (conversation_key)
 LEFT JOIN governed USING (conversation_key)
 WHERE kind = 'group' AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)
@@ -215,7 +215,7 @@ def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
         ],
     )
     if write.group.first_entry is not None:
-        governed_tables.put_first(connection, key, write.group.first_entry)
+        governed_tables.put_first(connection, key, write.group.first_entry, write.group.topic_name)
 
 
 def _read_epochs(connection: sqlite3.Connection) -> dict[int, list[bytes]]:
@@ -268,6 +268,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             read_up_to=mark_of(read_lamport, read_message_id),
             service_nodes=tuple(service_nodes.splitlines()),
             first_entry=first_entry,
+            topic_name=topic_name or b"",
         )
         for (
             key,
@@ -281,6 +282,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             read_message_id,
             service_nodes,
             first_entry,
+            topic_name,
         ) in connection.execute(_GROUPS)
     ]
 

@@ -22,6 +22,7 @@ from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.governed import (
     AddEpochKey,
+    BecomeGoverned,
     GovernedWrite,
     NameGroup,
     PutDeed,
@@ -205,7 +206,7 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
             pass
         case (
             PutMember() | PutEntry() | AddEpochKey() | SaveOwnPrekeys() | PutPrekey() | RemoveRow()
-            | PutDeed() | NameGroup() | PutDeletion()
+            | BecomeGoverned() | PutDeed() | NameGroup() | PutDeletion()
         ):  # fmt: skip
             require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():

@@ -27,7 +27,7 @@ from engine.persistence.file_tables import (
     TAKEN_BACK_COLUMNS,
     TRANSFER_TABLES,
 )
-from engine.persistence.governed_tables import DEED_TABLE, GOVERNED_TABLES
+from engine.persistence.governed_tables import DEED_TABLE, GOVERNED_TABLES, TOPIC_NAME_COLUMN
 from engine.persistence.joining_tables import JOINING_TABLES
 from engine.persistence.mvds_tables import MVDS_TABLES
 from engine.persistence.open_tables import OPEN_CHANNEL
@@ -41,7 +41,7 @@ from engine.persistence.timeline_tables import WAITED
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 17
+SCHEMA_VERSION: Final = 18
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -483,6 +483,11 @@ def place_deeds(connection: sqlite3.Connection) -> None:
     _make(connection, DEED_TABLE, version=17)
 
 
+def let_links_end(connection: sqlite3.Connection) -> None:
+    """A group that anyone with the link was in can become a governed one, at its topic."""
+    _make(connection, TOPIC_NAME_COLUMN, version=18)
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -511,6 +516,7 @@ MIGRATIONS: Final = (
     Migration(add_ratchets),
     Migration(add_joining),
     Migration(place_deeds),
+    Migration(let_links_end),
 )
 
 

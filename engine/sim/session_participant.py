@@ -209,6 +209,10 @@ class SessionParticipant:
         """The process died; only what was written remains."""
         self._now_ms = now_ms
         if self._group is not None:
+            group_id = self._group.conversation_id
+            self._group = next(
+                one for one in self.store.groups() if one.conversation_id == group_id
+            )
             self._session = self._book.load(self._group)
 
     def rename(self, name: str) -> None:

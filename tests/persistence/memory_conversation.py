@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from engine.core.governed import (
     AddEpochKey,
+    BecomeGoverned,
     GovernedState,
     GovernedWrite,
     NameGroup,
@@ -160,6 +161,9 @@ class MemoryConversation:
             case PutDeed(deed=deed):
                 deeds = {one.entry_id: one for one in (*state.deeds, deed)}
                 self.governed = replace(state, deeds=tuple(deeds[each] for each in sorted(deeds)))
+            case BecomeGoverned(first_entry=first_entry) if isinstance(group, GroupRecord):
+                topic_name = write.topic_name
+                self.about = replace(group, first_entry=first_entry, topic_name=topic_name)
             case NameGroup(name=name):
                 self.about = replace(self.about, name=name)
             case PutDeletion(deletion=deletion, deleted_by=deleted_by):

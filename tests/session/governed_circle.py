@@ -18,9 +18,9 @@ NAMES = ("Olga", "Anna", "Ben", "Cem")
 class Circle:
     """Olga's group; whatever somebody sends reaches those who are not cut off from them."""
 
-    def __init__(self, seed: int = 5) -> None:
+    def __init__(self, seed: int = 5, names: Sequence[str] = NAMES) -> None:
         self.now = NOW
-        self.people = {name: SessionParticipant(name, seed=seed, now_ms=NOW) for name in NAMES}
+        self.people = {name: SessionParticipant(name, seed=seed, now_ms=NOW) for name in names}
         self.removed_ms = NOW
         """When somebody was removed last."""
         self.apart: frozenset[str] = frozenset()
@@ -32,6 +32,9 @@ class Circle:
         """Whatever they send is taken by nobody, and they hear nothing."""
         self.sent: list[tuple[str, bytes]] = []
         self.mail: list[tuple[str, Outgoing]] = []
+        self.begin()
+
+    def begin(self) -> None:
         self.send("Olga", self["Olga"].create_governed_group("Walks", now_ms=self.now))
         for name in NAMES[1:]:
             self.admit(name)
@@ -119,7 +122,7 @@ class Circle:
         return [one.text for one in self[name].observation().shown]
 
     def roles(self, name: str) -> dict[str, Role]:
-        by_id = {self.id(each): each for each in NAMES}
+        by_id = {self.id(each): each for each in self.people}
         return {by_id[who]: role for who, role in self.part(name).governance.state.roles.items()}
 
     def counted(self, name: str) -> set[str]:

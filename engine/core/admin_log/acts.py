@@ -30,6 +30,9 @@ MAX_USES: Final = 2_000
 """Of one invitation."""
 MAX_TOPIC_CHARACTERS: Final = 256
 TOKEN_HASH_BYTES: Final = 32
+TOPIC_NAME_BYTES: Final = 16
+ANYONE: Final = ParticipantId("A" * 22)
+"""No person, but whoever has a link: an epoch that was given to them is never good to send in."""
 COMMITMENT_BYTES: Final = 32
 MAX_STEP: Final = 2**24
 """How far a Lamport timestamp may be above those of the entries that it names.
@@ -81,6 +84,29 @@ class Remove(Struct, frozen=True, kw_only=True):
 
     member: ParticipantId
     last_messages: tuple[LastMessage, ...] = ()
+
+
+class Left(Struct, frozen=True, order=True):
+    """Somebody who had left by then: what they wrote until then still counts."""
+
+    member: ParticipantId
+    last_messages: tuple[LastMessage, ...] = ()
+
+
+class EndLink(Struct, frozen=True, kw_only=True):
+    """Anyone with the link was in this group; from now on it is ``members`` and whom they let in.
+
+    The group's name and topic, which the link said, are known from here on by who has no link.
+    """
+
+    name: str
+    members: frozenset[ParticipantId]
+    left: tuple[Left, ...] = ()
+    """Ascending by member."""
+    topic_name: bytes
+    """The group stays at its content topic."""
+    create_signature: bytes
+    """Under the ``Create``, which follows from the link (``engine.crypto.link_create``)."""
 
 
 class Promote(Struct, frozen=True, kw_only=True):
@@ -152,6 +178,7 @@ class Unsupported(Struct, frozen=True, kw_only=True):
 
 Act: TypeAlias = (
     Create
+    | EndLink
     | Add
     | Remove
     | Promote
@@ -181,6 +208,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 LEAST_ROLE: Final[Mapping[type[Act], Role]] = MappingProxyType(
     {
         Create: Role.OWNER,
+        EndLink: Role.OWNER,
         Add: Role.ADMIN,
         Remove: Role.ADMIN,
         Promote: Role.ADMIN,

@@ -85,7 +85,7 @@ def epochs_of(
             is_complete=is_good and now <= readers[commitment],
             is_withheld=is_good
             and bool(terms & knew)
-            and not now - readers[commitment] <= _chosen(holders, terms & ~knew),
+            and not now - readers[commitment] <= _held(holders, terms & ~knew),
         )
         found.append(epoch)
     return tuple(found)
@@ -128,14 +128,20 @@ def _let_read(
     return lambda numbers: _chosen(named, reduce(or_, (by_naming[each] for each in numbers)))
 
 
-def _terms(ancestry: Ancestry, judgement: Judgement) -> tuple[int, Sequence[ParticipantId | None]]:
+def _terms(
+    ancestry: Ancestry, judgement: Judgement
+) -> tuple[int, Sequence[tuple[ParticipantId, ...]]]:
     """Bits of the entries that gave the members their roles, and to whom each did."""
     bits = 0
-    holders: list[ParticipantId | None] = [None] * len(ancestry.entries)
+    holders: list[tuple[ParticipantId, ...]] = [()] * len(ancestry.entries)
     for term in judgement.terms:
         bits |= 1 << term.number
-        holders[term.number] = term.who
+        holders[term.number] += (term.who,)
     return bits, holders
+
+
+def _held(holders: Sequence[tuple[ParticipantId, ...]], bits: int) -> frozenset[ParticipantId]:
+    return frozenset(who for people in compress(holders, ones(bits)) for who in people)
 
 
 def _chosen(people: Iterable[ParticipantId | None], bits: int) -> frozenset[ParticipantId]:

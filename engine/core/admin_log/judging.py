@@ -30,6 +30,7 @@ from engine.core.admin_log.acts import (
     Create,
     DeleteMessage,
     Demote,
+    EndLink,
     Entry,
     EntryId,
     Invite,
@@ -261,6 +262,9 @@ class _Judging:
                     yield _term(Role.MEMBER, member, number, entry)
                 case Add(member=member):
                     yield _term(Role.MEMBER, member, number, entry)
+                case EndLink(members=members):
+                    for member in sorted(members):
+                        yield _term(Role.MEMBER, member, number, entry)
                 case _:
                     pass
 

@@ -21,6 +21,7 @@ from engine.core.admin_log.acts import (
     Create,
     DeleteMessage,
     Demote,
+    EndLink,
     Entry,
     EntryId,
     Invite,
@@ -79,6 +80,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     name: str
     picture: bytes
     topic: str
+    topic_name: bytes
+    """Of the content topic, if the group began with a link that anyone could come in by."""
     inviters: Role
     """Members of this role and above may invite and add."""
     invitations: Mapping[EntryId, Invitation]
@@ -88,7 +91,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     epochs: tuple[Epoch, ...]
     """The newest first."""
     last_messages: Mapping[ParticipantId, Mapping[InstanceId, LastMessage]]
-    """By person who was ever removed: ``cuts.void_messages`` says what is void."""
+    """By person who was ever removed, or left before there was a log: ``cuts.void_messages`` says
+    what is void."""
     removed_by: Mapping[ParticipantId, ParticipantId]
     """Who removed somebody last, themselves if they left; they may be members again."""
     removed_at: Mapping[ParticipantId, int]
@@ -325,10 +329,16 @@ def _in_force(ancestry: Ancestry, judgement: Judgement, futures: Sequence[int]) 
     removed = {entry.act.member: entry for entry in counting if isinstance(entry.act, Remove)}
     return AdminState(
         roles=MappingProxyType(roles),
-        ever=judgement.ever,
+        ever=judgement.ever.union(
+            one.member
+            for entry in counting
+            if isinstance(entry.act, EndLink)
+            for one in entry.act.left
+        ),
         name=settings.name,
         picture=settings.picture,
         topic=settings.topic,
+        topic_name=settings.topic_name,
         inviters=settings.inviters,
         invitations=MappingProxyType(_invitations(counting)),
         deleted=MappingProxyType(
@@ -363,6 +373,7 @@ class _Settings(Struct):
     name: str = ""
     picture: bytes = b""
     topic: str = ""
+    topic_name: bytes = b""
     inviters: Role = LEAST_ROLE[Add]
 
 
@@ -373,6 +384,8 @@ def _settings(counting: Iterable[Entry]) -> _Settings:
         match entry.act:
             case Create(name=name) | Rename(name=name):
                 settings.name = name
+            case EndLink(name=name, topic_name=topic_name):
+                settings.name, settings.topic_name = name, topic_name
             case SetPicture(picture=picture):
                 settings.picture = picture
             case SetTopic(topic=topic):
@@ -414,8 +427,18 @@ def _last_messages(
     """Of several removals that name an instance the lowest number counts, then the lowest id."""
     found: dict[ParticipantId, dict[InstanceId, LastMessage]] = {}
     for entry in counting:
-        if isinstance(entry.act, Remove) and entry.act.member != entry.author:
-            named = found.setdefault(entry.act.member, {})
-            for last in entry.act.last_messages:
+        for who, last_messages in _cuts_of(entry):
+            named = found.setdefault(who, {})
+            for last in last_messages:
                 named[last.instance_id] = min(last, named.get(last.instance_id, last))
     return {who: MappingProxyType(named) for who, named in found.items()}
+
+
+def _cuts_of(entry: Entry) -> Sequence[tuple[ParticipantId, Sequence[LastMessage]]]:
+    match entry.act:
+        case Remove(member=member, last_messages=last) if member != entry.author:
+            return ((member, last),)
+        case EndLink(left=left):
+            return [(one.member, one.last_messages) for one in left]
+        case _:
+            return ()

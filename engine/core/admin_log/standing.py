@@ -8,13 +8,23 @@ of whoever named them (``engine.core.admin_log.room``).
 
 from bisect import bisect_left, insort
 from collections import defaultdict
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from engine.core.admin_log.acts import Add, Create, Entry, EntryId, Promote, Role, SetInviters
+from engine.core.admin_log.acts import (
+    Add,
+    Create,
+    EndLink,
+    Entry,
+    EntryId,
+    Promote,
+    Role,
+    SetInviters,
+)
 from engine.core.admin_log.room import Place, Share, place_of
 from engine.core.ids import ParticipantId
 
@@ -76,6 +86,8 @@ class Standing:
         self._namings: defaultdict[ParticipantId, _Namings] = defaultdict(_Namings)
         self._members: defaultdict[ParticipantId, int] = defaultdict(int)
         self._admins: defaultdict[ParticipantId, int] = defaultdict(int)
+        self._owned = 0
+        """The group's ``Create``."""
         self._opened = 0
         """The entries that let all members admit others."""
         self.people: set[ParticipantId] = set()
@@ -97,9 +109,9 @@ class Standing:
 
     def hear(self, entry: Entry, past: int) -> None:
         """Whether it is kept or not, messages are taken from whom it names."""
-        named = self._named(entry, past)
-        if named is not None:
-            self.people.add(named)
+        self.people.update(self._named(entry, past))
+        if isinstance(entry.act, EndLink) and self._is_owner(entry, past):
+            self.people.update(one.member for one in entry.act.left)
 
     def keep(self, entry: Entry, past: int, share: Share | None) -> None:
         """``share``: the one that it is counted in."""
@@ -109,12 +121,14 @@ class Standing:
         """Returns its bit, or 0 if it gives nobody anything."""
         bit = 1 << self._count
         named = self._named(entry, past)
-        if named is not None and share is not None:
-            naming = self._naming(entry, named, past, share)
-            self._namings[named].add(naming)
-            self._members[named] |= bit
-            if isinstance(entry.act, Create | Promote):
-                self._admins[named] |= bit
+        if named and share is not None:
+            for who in named:
+                self._namings[who].add(self._naming(entry, who, past, share))
+                self._members[who] |= bit
+                if isinstance(entry.act, Create | Promote):
+                    self._admins[who] |= bit
+            if isinstance(entry.act, Create):
+                self._owned |= bit
         elif isinstance(entry.act, SetInviters) and self._is_admin(entry, past):
             if entry.act.least is not Role.MEMBER:
                 return 0
@@ -133,16 +147,21 @@ class Standing:
         below = share.below(named)
         return _Naming((below.depth, top, place), self._count, below)
 
-    def _named(self, entry: Entry, past: int) -> ParticipantId | None:
+    def _named(self, entry: Entry, past: int) -> Collection[ParticipantId]:
         match entry.act:
             case Create() if entry.entry_id == self._first:
-                return entry.author
+                return (entry.author,)
+            case EndLink(members=members) if self._is_owner(entry, past):
+                return members
             case Promote(member=member) if self._is_admin(entry, past):
-                return member
+                return (member,)
             case Add(member=member) if self._is_admin(entry, past) or self._may_admit(entry, past):
-                return member
+                return (member,)
             case _:
-                return None
+                return ()
+
+    def _is_owner(self, entry: Entry, past: int) -> bool:
+        return bool(self._owned & past & self._members.get(entry.author, 0))
 
     def _is_admin(self, entry: Entry, past: int) -> bool:
         return bool(self._admins.get(entry.author, 0) & past)

@@ -423,6 +423,10 @@ class EpochKeys:
         )
         self._theirs_until_ms = UnixMs(now_ms + wait_ms) if wait_ms else None
 
+    def make_none_until(self, until_ms: UnixMs) -> None:
+        """Unless somebody wants to write: the link ended, and the creator's key is on its way."""
+        self._no_room_until_ms = until_ms
+
     def follow(self, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs) -> None:
         """The log says something else: wraps may be wanted that were not, and keys lacking."""
         chunks = [*self._chunks]

@@ -57,7 +57,7 @@ from engine.crypto.epochs import read_prekey
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite
-from engine.crypto.sealed import content_topic_of, epoch_commitment
+from engine.crypto.sealed import epoch_commitment, topic_of
 from engine.session.group.saved import SavedGroup
 from engine.session.group.session import GroupSession
 from engine.session.group.whole_files import let_go_key
@@ -91,7 +91,7 @@ class GroupFactory:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
 
     def content_topic(self, group: GroupRecord) -> ContentTopic:
-        return content_topic_of(group.topic_secret)
+        return topic_of(group)
 
     def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
         """Create a group: its record, the writes, and the first messages."""
@@ -155,6 +155,7 @@ class GroupFactory:
             created_ms=self._clock_ms(),
             service_nodes=admission.service_nodes,
             first_entry=admission.first_entry,
+            topic_name=admission.topic_name,
         )
         more: list[StoreWrite] = [
             PutEntry(conversation_id=conversation_id, data=data) for data in admission.entries

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from engine.codec.content import decode_content
 from engine.codec.join import decode_join
 from engine.core.admin_log.acts import (
+    ANYONE,
     MAX_LAST_MESSAGES,
     Act,
     Add,
+    EndLink,
     EntryId,
     LastMessage,
     Remove,
@@ -57,7 +59,7 @@ from engine.session.group.parking import Parking
 from engine.session.group.people import GroupPeople
 from engine.session.group.saved import SavedGroup
 from engine.session.group.void_messages import VoidMessages
-from engine.session.group.wire import GroupWire
+from engine.session.group.wire import GroupWire, Verified
 from engine.session.inputs import MessageArrived
 from engine.session.transitions import (
     EntriesLoaded,
@@ -75,14 +77,6 @@ RECALL_EVERY_MS: Final = 30_000
 TELL_FIRST_MS: Final = 15_000
 TELL_MOST_MS: Final = 3_600_000
 _NOBODY: Final = ParticipantId("")
-
-
-def governance_of(seed: SavedGroup) -> Governance | None:
-    """None for a group that anyone with the link is in."""
-    first, state = seed.group.first_entry, seed.governed
-    if first is None or state is None:
-        return None
-    return Governance(seed.group.conversation_id, EntryId(first), state.entries, seed.identity)
 
 
 class GovernedPart:
@@ -138,6 +132,8 @@ class GovernedPart:
         """The newest messages that entries and wraps came in; of before the start only entries."""
         self._told_by_others = set[MessageId]()
         """Since ``_tell_at_ms`` was set."""
+        self._ends = [one.message_id for one in map(self._deeds.place_of, self._link_ends()) if one]
+        """Messages that ended the link of the group."""
         self._tell_at_ms: UnixMs | None = None
         self._tell_every_ms = TELL_FIRST_MS
 
@@ -151,6 +147,10 @@ class GovernedPart:
         if self._governance.to_recall is not None:
             due.append(self._recall_at_ms)
         return min((each for each in due if each is not None), default=None)
+
+    def _link_ends(self) -> list[EntryId]:
+        found = map(self._governance.find, self._governance.state.verdicts)
+        return [one.entry_id for one in found if one and isinstance(one.act, EndLink)]
 
     # --- what was said --------------------------------------------------------------------------
 
@@ -216,6 +216,8 @@ class GovernedPart:
             entry_id = self._governance.id_of(body)  # It is taken later, and needs its row then.
         if placed is not None:
             self._deeds.came(entry_id, placed.position, builder)
+            if (entry := self._governance.find(entry_id)) and isinstance(entry.act, EndLink):
+                self._ends.append(placed.message.message_id)
             self._are_deeds_due = True
         if self._governance.is_behind:
             may_wait = self._governance.is_large and who != self._own_id
@@ -313,7 +315,22 @@ class GovernedPart:
         self._counters.add("group.locked")
         if dropped:
             self._counters.add("group.locked_full", dropped)
-        if self._tell_at_ms is None and epoch is None:
+        if epoch is None:
+            self._tell_soon(now_ms)
+
+    def heard_in(self, epoch_id: bytes, verified: Verified, *, now_ms: UnixMs) -> None:
+        """Whoever says something in the key that a link has did not hear that the link ended."""
+        if verified.content is None or verified.stored or verified.opened.repaired_by is not None:
+            return
+        if epoch_id == self._wire.sending or isinstance(verified.content.body, Governing):
+            return
+        epoch = self.keys.find(epoch_id)
+        is_new = not self._channel.has_logged(verified.message.message_id)
+        if is_new and epoch is not None and ANYONE in epoch.given:
+            self._tell_soon(now_ms)
+
+    def _tell_soon(self, now_ms: UnixMs) -> None:
+        if self._tell_at_ms is None and self.is_member:
             self._told_by_others.clear()
             wait_ms = self._tell_every_ms * (1 + self._entropy.random_unit()) / 2
             self._tell_at_ms = UnixMs(now_ms + int(wait_ms))
@@ -344,13 +361,13 @@ class GovernedPart:
         self._tell_every_ms = min(2 * self._tell_every_ms, TELL_MOST_MS)
         builder.sends += [
             LoadForRepair(message_id=each)
-            for each in self._told
+            for each in dict.fromkeys((*self._ends[-1:], *self._told))
             if each not in self._told_by_others
         ]
 
     def told_by_other(self, message_id: MessageId) -> None:
         """Another member sent a message again: of what is to be told, that is said."""
-        if self._tell_at_ms is not None and message_id in self._told:
+        if self._tell_at_ms is not None and message_id in (*self._told, *self._ends):
             self._told_by_others.add(message_id)
 
     def _take_key(self, key: bytes) -> None:
@@ -373,6 +390,8 @@ class GovernedPart:
             is_in = who in self._seen.roles
             if any(_is_beyond(one, named.get(name), is_in=is_in) for name, one in last.items()):
                 self._void.look_at(who)
+        for who in self._people.everyone().keys() - self._seen.ever:
+            self._void.look_at(who)  # They came by a link, and nobody knew of them when it ended.
 
     def take_loaded(
         self, loaded: GovernedLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -549,6 +568,7 @@ class GovernedPart:
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
             without_prekey=self.keys.without_prekey(),
+            is_link_over=bool(state.topic_name) and own_id not in state.ever,
             is_history_withheld=let_in is not None and let_in[2].reads_from is None,
             withheld_by=None if let_in is None or let_in[2].reads_from == 1 else let_in[0],
             reads_since_ms=None if let_in is None else self.keys.reads_since_ms(let_in[1]),
@@ -568,27 +588,3 @@ def _is_beyond(entry: LogEntry, last: LastMessage | None, *, is_in: bool) -> boo
     if last is None:
         return not is_in
     return entry.author is not None and entry.author.sequence > last.sequence
-
-
-def governed_part(  # noqa: PLR0913 - everything that is injected
-    governance: Governance | None,
-    seed: SavedGroup,
-    people: GroupPeople,
-    channel: SdsChannel,
-    wire: GroupWire,
-    *,
-    entropy: Entropy,
-    counters: Counters,
-) -> GovernedPart | None:
-    """None for a group that anyone with the link is in."""
-    if governance is None:
-        return None
-    return GovernedPart(
-        governance,
-        people,
-        channel,
-        seed=seed,
-        entropy=entropy,
-        counters=counters,
-        wire=wire,
-    )

@@ -31,10 +31,10 @@ class GroupOutbox:
         self._people = people
         self._clock = clock
         self._counters = counters
-        self._governed = governed
+        self.governed = governed
 
     def _may_seal_in(self, epoch_id: bytes) -> bool:
-        return self._governed is None or self._governed.keys.is_good(epoch_id)
+        return self.governed is None or self.governed.keys.is_good(epoch_id)
 
     def outgoing(self, send: Send, *, now_ms: UnixMs) -> SessionSend | None:
         match send:
@@ -63,7 +63,7 @@ class GroupOutbox:
         )
 
     def _holds_back(self, message_id: MessageId, raw: bytes) -> bool:
-        return self._governed is not None and self._governed.holds_back(message_id, raw)
+        return self.governed is not None and self.governed.holds_back(message_id, raw)
 
     def repair(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> Publish | None:
         """Wrap a signed part, another member's as a rule, as we hold it, in our own signature.

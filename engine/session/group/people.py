@@ -139,6 +139,10 @@ class GroupPeople:
             self._unknown.popitem(last=False)
             self._counters.add("group.unknown_full")
 
+    def be_governed(self, governance: Governance) -> None:
+        """The link ended."""
+        self._governance = governance
+
     def known_now(self) -> tuple[bytes, ...]:
         """Statements of people whom the admin log has come to know, to be admitted."""
         governance = self._governance

@@ -98,7 +98,7 @@ class GroupProjector:
         is_governed: bool,
     ) -> None:
         """``is_governed``: the admin log says who came and went, and has rows of its own."""
-        self._is_governed = is_governed
+        self.is_governed = is_governed
         self._conversation_id = conversation_id
         self._own_id = own_id
         self._others = others
@@ -147,8 +147,8 @@ class GroupProjector:
     def _makes_no_row(self, who: ParticipantId, body: Body) -> bool:
         """The rows of a governed group's deeds say the same, or a name is said again."""
         if isinstance(body, Profile):
-            return self._is_governed and body.name == self._name_of(who)
-        return isinstance(body, Governing) or (self._is_governed and isinstance(body, Join | Leave))
+            return self.is_governed and body.name == self._name_of(who)
+        return isinstance(body, Governing) or (self.is_governed and isinstance(body, Join | Leave))
 
     def held_aside(self) -> HeldAside:
         return self._held_aside.aside

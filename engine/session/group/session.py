@@ -9,7 +9,7 @@ anyone to resend.  Every copy is sealed afresh.
 Transport and storage are left to others: the asyncio runner and the simulator drive the same class.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import assert_never
@@ -17,19 +17,15 @@ from typing import assert_never
 from engine.codec.content import encode_ephemeral
 from engine.core.admin_log.acts import Act, Add, Remove, Role
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES
-from engine.core.content import Body, Typing
+from engine.core.content import AdminEntry, Body, Typing
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
-from engine.core.governed import GroupGovernance
-from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
-from engine.core.membership.members import Membership
+from engine.core.governed import Admission
+from engine.core.ids import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.ports import ApplyChannel
-from engine.core.records import GroupRecord, KeptAside, MemberRecord
-from engine.core.sds.channel import SdsChannel
+from engine.core.records import KeptAside
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.floods import SetAsideOf
-from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClaimChanged,
     ClockSet,
@@ -46,7 +42,6 @@ from engine.core.sds.inputs import (
     ShowSetAside,
 )
 from engine.core.sds.vocabulary import (
-    Buffers,
     Claim,
     Message,
     MessageDelivered,
@@ -54,17 +49,20 @@ from engine.core.sds.vocabulary import (
     Transition,
 )
 from engine.core.waku import WakuMessage
+from engine.crypto.sealed import SealedGroup
 from engine.delivery.steps import Arrived, Refused, SdsStep
-from engine.events import GapView
 from engine.session.clock import SessionClock
 from engine.session.group.author_binding import bound_author
 from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.group.epoch_keys import Saying
-from engine.session.group.governed import governance_of, governed_part
+from engine.session.group.governed import GovernedPart
+from engine.session.group.governed_parts import governance_of, governed_part
+from engine.session.group.link_end import LinkEnd
 from engine.session.group.outbox import GroupOutbox
 from engine.session.group.own_messages import OwnMessages
 from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
+from engine.session.group.queries import GroupQueries
 from engine.session.group.reading_back import ReadingBack
 from engine.session.group.saved import SavedGroup, channel_of
 from engine.session.group.whole_files import WholeFiles
@@ -94,7 +92,6 @@ from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     GapNoted,
     GovernedLoaded,
-    HeldAside,
     LoadSetAside,
     RawLoaded,
     SessionTransition,
@@ -107,7 +104,7 @@ from engine.session.typing_board import TypingBoard
 UNKNOWN_EPOCH = "unknown_epoch"
 
 
-class GroupSession:
+class GroupSession(GroupQueries):
     """Handles inputs and returns what to write, send and show."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
@@ -161,7 +158,9 @@ class GroupSession:
             governance, seed, self._people, self._channel, self._wire,
             entropy=entropy, counters=counters,
         )  # fmt: skip
-        """None for a group that anyone with the link is in."""
+        self._link_end = LinkEnd(
+            seed, self._people, self._channel, self._wire, entropy=entropy, counters=counters
+        )
         self._outbox = GroupOutbox(self._wire, self._people, self._clock, counters, self.governed)
         self._read = ReadingBack(
             self._channel, self._wire, self._projector, self._outbox, self._own
@@ -193,13 +192,8 @@ class GroupSession:
                 builder.message_id = self._say(input_.body, builder, now_ms=now_ms)
             case Govern():
                 builder.message_id = self._govern(input_.act, builder, now_ms=now_ms)
-            case TakeAdmission() if self.governed is not None:
-                self.governed.readmit(input_.admission, builder, now_ms, self._clock)
-                self._feed(NotForUs(input_.admission.before), builder, now_ms=now_ms)
-                self._admit_all(input_.admission.statements, builder, now_ms)
-                self._settle(builder, now_ms=now_ms)
-                if (join := self.governed.join_to_say()) is not None:
-                    self._say(join, builder, now_ms=now_ms)
+            case TakeAdmission():
+                self._take_admission(input_.admission, builder, now_ms=now_ms)
             case TypeNow():
                 if self._typing.may_say(active=input_.active, now_ms=now_ms):
                     typing = encode_ephemeral(Typing(active=input_.active))
@@ -327,9 +321,68 @@ class GroupSession:
         self._translate(transition, builder, now_ms=now_ms)
         return own
 
+    def _take_admission(
+        self, admission: Admission, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        if self.governed is None:
+            part = self._link_end.take_admission(admission, builder, now_ms=now_ms)
+            self._be_governed(part)
+        if self.governed is None:
+            raise LocalProtocolError("an admission to another group")
+        self.governed.readmit(admission, builder, now_ms, self._clock)
+        self._feed(NotForUs(admission.before), builder, now_ms=now_ms)
+        self._admit_all(admission.statements, builder, now_ms)
+        self._settle(builder, now_ms=now_ms)
+        if (join := self.governed.join_to_say()) is not None:
+            self._say(join, builder, now_ms=now_ms)
+
+    def _be_governed(self, part: GovernedPart | None) -> None:
+        """Go on with ``part``, unless the link goes on."""
+        if part is not None:
+            self.governed = self._outbox.governed = part
+            self._projector.is_governed = True
+
+    def _look_for_end(
+        self,
+        who: ParticipantId,
+        body: Body,
+        builder: TransitionBuilder,
+        now_ms: UnixMs,
+        placed: MessageDelivered | None = None,
+    ) -> None:
+        """Whether somebody ends the link of this group."""
+        if self.governed is not None or not isinstance(body, AdminEntry):
+            return
+        try:
+            part = self._link_end.take(body, who, builder, now_ms=now_ms)
+        except RemoteProtocolError as error:
+            self._refuse(error, builder, now_ms=now_ms)
+            return
+        self._be_governed(part)
+        if part is not None and placed is not None:
+            part.passes(placed, builder, now_ms=now_ms, clock_ms=self._clock.at(now_ms))
+
+    def _end_link(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
+        """Remove somebody from a group that anyone with the link is in.
+
+        Up to the removal all is said in the key that the link has, which everybody can read.
+        """
+        clock_ms = self._clock.at(now_ms)
+        for entry in self._link_end.entries_to_end(act, clock_ms=clock_ms):
+            self._say_now(entry, builder, now_ms=now_ms)
+        if self.governed is None:
+            raise LocalProtocolError("the link of this group does not end")
+        epoch = self._link_end.link_epoch(self.governed, clock_ms=clock_ms)
+        self._say_now(epoch, builder, now_ms=now_ms)
+        removal = self.governed.entry(act, clock_ms=clock_ms)
+        said = self._say_now(removal, builder, now_ms=now_ms)
+        self._settle(builder, now_ms=now_ms)
+        self._prepare(builder, now_ms=now_ms, fresh=True)
+        return said
+
     def _govern(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
         if self.governed is None:
-            raise CommandError(CommandRefusal.NOT_GOVERNED)
+            return self._end_link(act, builder, now_ms=now_ms)
         self.governed.entry(act, clock_ms=self._clock.at(now_ms))  # Or it is refused.
         self._prepare(builder, now_ms=now_ms)  # An Add gives keys of epochs that it knew only.
         entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
@@ -410,83 +463,6 @@ class GroupSession:
         reopen = partial(self._wire.reopen, kept.raw, kept.retrieval_hint)
         self._receive(reopen, builder, now_ms=now_ms, wanted=True)
 
-    # --- queries ------------------------------------------------------------------------------
-
-    @property
-    def oldest_ms(self) -> UnixMs | None:
-        """Approximate, because a Lamport timestamp is about the time in milliseconds."""
-        lamport = self._channel.oldest_lamport()
-        return None if lamport is None else UnixMs(lamport)
-
-    @property
-    def content_topic(self) -> ContentTopic:
-        return self._wire.content_topic
-
-    @property
-    def record(self) -> GroupRecord:
-        return self._group if self.governed is None else self.governed.record
-
-    @property
-    def membership(self) -> Membership:
-        return self._people.membership
-
-    def members(self) -> dict[ParticipantId, MemberRecord]:
-        return self._people.everyone()
-
-    def governance(self) -> GroupGovernance | None:
-        """None for a group that anyone with the link is in."""
-        return self.governed.now() if self.governed else None
-
-    @property
-    def other_is_here(self) -> bool:
-        return False
-
-    def next_deadline(self) -> UnixMs | None:
-        deadlines = (
-            self._channel.next_deadline(),
-            self._typing.next_deadline(),
-            self._people.tell_name_ms(),
-            self._aside.next_deadline(),
-            self._files.repeat_at_ms if self._channel.is_online else None,
-            None if self.governed is None else self.governed.next_deadline(self._clock.offset_ms),
-        )
-        return min((d for d in deadlines if d is not None), default=None)
-
-    def gap(self) -> GapView | None:
-        return self._projector.gaps.gap(self._channel.gaps())
-
-    def held_aside(self) -> HeldAside:
-        return self._projector.held_aside()
-
-    def set_aside(self) -> tuple[SetAsideOf, ...]:
-        return self._channel.set_aside()
-
-    def forks(self) -> tuple[Fork, ...]:
-        return self._channel.forks()
-
-    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
-        return self._channel.claimed_by(message_id)
-
-    def heard(self) -> Mapping[ParticipantId, UnixMs]:
-        return self._heard
-
-    def buffers(self) -> Buffers:
-        return self._channel.buffers()
-
-    def counted(self) -> Mapping[str, int]:
-        return self._counters.snapshot()
-
-    def typing_now(self) -> tuple[ParticipantId, ...]:
-        return self._typing.now()
-
-    @property
-    def channel(self) -> SdsChannel:
-        """For inspection by tests and the simulator's checks."""
-        return self._channel
-
-    def has_logged(self, message_id: MessageId) -> bool:
-        return self._channel.has_logged(message_id)
-
     # --- internals ----------------------------------------------------------------------------
 
     def _sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
@@ -520,6 +496,8 @@ class GroupSession:
         if statement is not None:
             self._admit(statement, builder, now_ms=now_ms)
         member = self.membership.record(opened.sender_id)
+        if self.governed is not None:
+            self.governed.heard_in(SealedGroup.epoch_of(opened.raw), verified, now_ms=now_ms)
         if member is None:
             self._people.park(verified)
             return
@@ -544,6 +522,7 @@ class GroupSession:
             self._projector.note_arrival(verified)
             if self.governed is not None:
                 self.governed.hear(message.sender_id, content.body, builder, now_ms, self._clock)
+            self._look_for_end(message.sender_id, content.body, builder, now_ms)
 
     def _admit_all(self, said: Iterable[bytes], builder: TransitionBuilder, now_ms: UnixMs) -> None:
         for statement in said:
@@ -584,11 +563,12 @@ class GroupSession:
             outgoing = self._outbox.outgoing(send, now_ms=now_ms)
             if outgoing is not None:
                 builder.sends.append(outgoing)
+        clock_ms = self._clock.at(now_ms)
         for event in transition.events:
             if isinstance(event, OwnFromFuture):
                 self._own.begin_instance(event.message_ids[-1])
             if self.governed is not None and not self.governed.passes(
-                event, builder, now_ms=now_ms, clock_ms=self._clock.at(now_ms)
+                event, builder, now_ms=now_ms, clock_ms=clock_ms
             ):
                 continue
             if not isinstance(event, MessageDelivered):
@@ -598,3 +578,4 @@ class GroupSession:
             said = self._projector.tell_delivered(event, came, builder, now_ms=now_ms)
             if self._people.said(event.message.sender_id, said.body, said.sent_ms, builder):
                 self._members_changed(builder, now_ms=now_ms)
+            self._look_for_end(event.message.sender_id, said.body, builder, now_ms, event)

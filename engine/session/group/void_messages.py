@@ -38,6 +38,9 @@ class _Rule(Struct, frozen=True):
     was_member: bool
 
 
+_ALL_COUNTS: Final = _Rule(last_messages=None, is_member=True, was_member=True)
+
+
 class VoidMessages:
     """``said_by``: the places of an author's messages in the log, in any order."""
 
@@ -67,8 +70,12 @@ class VoidMessages:
         return {who: count for who, count in counts.items() if count}
 
     def look_at(self, who: ParticipantId) -> None:
-        """Some of theirs may be void, and nobody has looked since the start."""
-        self._before.setdefault(who, _rule_of(self._state, who))
+        """Some of theirs may be void, and nobody has looked since the start.
+
+        Their rows may still be there: the program ended before they were taken out, or the group
+        has its log only since now.
+        """
+        self._before.setdefault(who, _ALL_COUNTS)
         self._read(who)
 
     # --- what changes ---------------------------------------------------------------------------
@@ -100,7 +107,8 @@ class VoidMessages:
         if who in self._written or who in self._to_read:
             self._note(written, Position(message.lamport_timestamp or 0, message.message_id))
         if _needs_chain(written, rule) or (is_void and who not in self._void):
-            self.look_at(who)
+            self._before.setdefault(who, rule)
+            self._read(who)
         elif is_void and who not in self._before:  # It changes nothing for the others.
             self._void[who].add(written.message_id)
         return is_void

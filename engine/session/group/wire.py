@@ -21,7 +21,7 @@ from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
+from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, topic_of
 from engine.session.group.author_binding import bound_author
 from engine.session.group.opening import (
     OpenedEnvelope,
@@ -92,7 +92,7 @@ class GroupWire:
         self.sending: bytes | None = None
         """Id of the epoch to sign in; None: the newest."""
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
-        self.content_topic: ContentTopic = content_topic_of(group.topic_secret)
+        self.content_topic: ContentTopic = topic_of(group)
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
         """The signed part to keep, broadcast and resend."""
