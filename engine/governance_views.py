@@ -34,6 +34,8 @@ class DeedKind(StrEnum):
     PICTURE_SET = "picture_set"
     TOPIC_SET = "topic_set"
     INVITERS_SET = "inviters_set"
+    LINK_ENDED = "link_ended"
+    """Anyone with the link was in the group until then."""
 
 
 class DeedView(Struct, frozen=True, kw_only=True):
@@ -98,6 +100,8 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     """NOBODY: we were removed, or left, and can only read what is here."""
     removed_by_name: str = ""
     """Who removed us, if somebody did."""
+    is_link_over: bool = False
+    """We came by a link that had ended, and were never a member."""
     topic: str = ""
     picture: bytes = b""
     may_invite: bool = False

@@ -1,7 +1,8 @@
 """What a user interface can ask about governed groups: a part of ``engine.api``.
 
 A governed group has an owner, admins and members, and keys that change (docs/admin-log.md,
-docs/epochs.md).  Other groups are open to anyone with their link, and take none of these commands.
+docs/epochs.md).  Other groups are open to anyone with their link, and take none of these commands,
+but ``remove``.
 ``engine.runtime.governing`` implements it.
 """
 
@@ -31,7 +32,11 @@ class Governing(Protocol):
     ) -> None: ...
 
     async def remove(self, conversation_id: ConversationId, participant_id: ParticipantId) -> None:
-        """Remove a member.  What they write from now on is void, and the group's key changes."""
+        """Remove a member.  What they write from now on is void, and the group's key changes.
+
+        Of a group that anyone with the link is in, its creator can remove somebody: that ends the
+        link, and makes the group a governed one.
+        """
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
         """Raises ConfigError for an unusable name."""

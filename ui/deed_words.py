@@ -28,7 +28,7 @@ def deed_words(message: MessageView, deed: DeedView) -> str:
     return words.format(name=name, other=other, text=text)
 
 
-def _yours(deed: DeedView) -> str:  # noqa: C901, PLR0911 - one sentence each
+def _yours(deed: DeedView) -> str:  # noqa: C901, PLR0911, PLR0912 - one sentence each
     match deed.kind:
         case DeedKind.ADDED:
             return tr("You let {other} in")
@@ -52,6 +52,8 @@ def _yours(deed: DeedView) -> str:  # noqa: C901, PLR0911 - one sentence each
             if deed.text == Role.MEMBER.name.lower():
                 return tr("You allowed every member to let others in")
             return tr("You allowed only admins to let others in")
+        case DeedKind.LINK_ENDED:
+            return tr("You ended the link of this group: people come in by invitations")
         case _:
             assert_never(deed.kind)
 
@@ -70,7 +72,7 @@ def _to_you(deed: DeedView) -> str:
             return _theirs(deed)
 
 
-def _theirs(deed: DeedView) -> str:  # noqa: C901, PLR0911 - one sentence each
+def _theirs(deed: DeedView) -> str:  # noqa: C901, PLR0911, PLR0912 - one sentence each
     match deed.kind:
         case DeedKind.ADDED:
             return tr("{name} let {other} in")
@@ -96,5 +98,7 @@ def _theirs(deed: DeedView) -> str:  # noqa: C901, PLR0911 - one sentence each
             if deed.text == Role.MEMBER.name.lower():
                 return tr("{name} allowed every member to let others in")
             return tr("{name} allowed only admins to let others in")
+        case DeedKind.LINK_ENDED:
+            return tr("{name} ended the link of this group: people come in by invitations")
         case _:
             assert_never(deed.kind)

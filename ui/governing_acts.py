@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.core.admin_log.acts import Role
 from engine.core.ids import ParticipantId
+from engine.events import ConversationView
 from engine.governance_views import GovernanceView
 from ui.translate import tr
 
@@ -16,13 +17,17 @@ class MemberAct(Enum):
     DEMOTE = auto()
     STEP_DOWN = auto()
     REMOVE = auto()
+    END_LINK = auto()
+    """Remove somebody from a group that anyone with the link is in."""
 
 
 def acts_on(
-    view: GovernanceView | None, who: ParticipantId, *, is_self: bool
+    view: GovernanceView | None, who: ParticipantId, *, is_self: bool, is_ours: bool = False
 ) -> tuple[MemberAct, ...]:
-    """What our role allows."""
-    if view is None or view.own_role < Role.ADMIN:
+    """What our role allows; ``is_ours``: anyone with the link is in, and we made the group."""
+    if view is None:
+        return (MemberAct.END_LINK,) if is_ours and not is_self else ()
+    if view.own_role < Role.ADMIN:
         return ()
     role = view.roles.get(who, Role.NOBODY)
     if is_self:
@@ -37,6 +42,10 @@ def acts_on(
     return tuple(acts)
 
 
+def is_made_by_us(group: ConversationView) -> bool:
+    return any(one.is_self and one.is_admin for one in group.members)
+
+
 def act_words(act: MemberAct) -> str:
     """On a button or in a menu."""
     match act:
@@ -46,7 +55,7 @@ def act_words(act: MemberAct) -> str:
             return tr("Admin no more…")
         case MemberAct.STEP_DOWN:
             return tr("Stop being an admin…")
-        case MemberAct.REMOVE:
+        case MemberAct.REMOVE | MemberAct.END_LINK:
             return tr("Remove from the group…")
         case _:
             assert_never(act)
@@ -101,6 +110,18 @@ def question_of(act: MemberAct, name: str, group: str, *, told_apart_by: str = "
                 yes=tr("Remove"),
                 is_grave=True,
             )
+        case MemberAct.END_LINK:
+            question = Question(
+                title=tr("Remove {name} and end the link?"),
+                words=tr(
+                    "From now on the link of this group lets nobody in any more: people come in by"
+                    " invitations, and members have roles. This cannot be undone. The group's key"
+                    " changes: once people have heard of it, {name} cannot read what they write."
+                    " Whoever has the link can go on reading what was written before."
+                ),
+                yes=tr("Remove and end the link"),
+                is_grave=True,
+            )
         case _:
             assert_never(act)
     words = question.words.format(name=name)
@@ -123,4 +144,5 @@ def icon_of(act: MemberAct) -> str:
         MemberAct.DEMOTE: "down",
         MemberAct.STEP_DOWN: "down",
         MemberAct.REMOVE: "leave",
+        MemberAct.END_LINK: "leave",
     }[act]

@@ -155,6 +155,8 @@ def removed_words(view: GovernanceView) -> str:
     name = one_line(view.removed_by_name, _NAME)
     if name:
         return tr("{name} removed you from this group").format(name=name)
+    if view.is_link_over:
+        return tr("The link of this group ended when somebody was removed")
     return tr("You are not in this group any more")
 
 

@@ -7,16 +7,17 @@ those of ``engine.runtime.governing``.
 from collections.abc import Callable, Coroutine, Sequence
 
 from engine.answers import InvitePreview
-from engine.core.admin_log.acts import Remove
+from engine.core.admin_log.acts import EntryId, Remove
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.governed import Admission
 from engine.core.ids import ConversationId, ParticipantId
-from engine.core.invite import Invite, StrongInvite, conversation_id_of
+from engine.core.invite import Invite, StrongInvite, conversation_id_of, group_id_of
 from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
 from engine.core.sds.log_table import LogTable
+from engine.crypto.admin_entry import link_create_id
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.links import parse_any_invite
 from engine.events import ConversationAdded, ConversationRemoved
@@ -42,6 +43,12 @@ def _group(record: ConversationRecord) -> GroupRecord:
     if not isinstance(record, GroupRecord):
         raise LocalProtocolError("not a group")
     return record
+
+
+def _first_entry(group: GroupRecord) -> EntryId:
+    """Of the group's log, also if we have not heard yet that its link ended."""
+    group_id = group_id_of(group.conversation_id)
+    return group.first_entry or link_create_id(group.admin_public_key, group_id=group_id)
 
 
 class Groups:
@@ -101,7 +108,7 @@ class Groups:
         async with self._conversations.turn:
             if conversation_id in self._conversations:
                 runner = self._conversations.group(conversation_id)
-                if _group(runner.record).first_entry != admission.first_entry:
+                if _first_entry(_group(runner.record)) != admission.first_entry:
                     raise RemoteProtocolError("join_other_log")
                 await runner.do(TakeAdmission(admission))
                 await self._context.storage.run(self._context.store.apply, [asked])

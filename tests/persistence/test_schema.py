@@ -69,7 +69,7 @@ def add_a_column(connection: sqlite3.Connection) -> None:
 
 def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
     connection = open_database(database_path, key)
-    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (17, 0x43617573)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (18, 0x43617573)
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
         "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
         "add_transfers", "add_file_holders", "add_search", "count_reactions",

@@ -1,8 +1,9 @@
 """The first removal in a group that anyone with the link is in makes it a governed group."""
 
+import pytest
+
 from engine.core.admin_log.acts import Role
 from tests.session.link_circle import NAMES, LinkCircle
-import pytest
 
 
 @pytest.fixture

@@ -94,8 +94,8 @@ class CreateGroup(Sheet):
                 " read what others write once they have heard of it."
             ),
             GroupKind.OPEN_LINK: tr(
-                "Whoever has the link can read along for good. Nobody can be removed, and this"
-                " cannot be changed later."
+                "Whoever has the link can read along, and nobody has a role. That ends for good"
+                " when you remove somebody; what was written before stays readable for them."
             ),
         }[self.kind]
         self.meaning.setText(words)
@@ -148,6 +148,11 @@ class InviteLink(Sheet):
         )
         warning.setWordWrap(True)
         self.body.addWidget(warning)
+        ends = tr(
+            "It does not expire. It lets nobody in any more once whoever made the group has removed"
+            " somebody."
+        )
+        self.body.addWidget(Text(ends, face="caption", colour="ink2", wrap=True))
         self.body.addWidget(_fingerprints(conversation))
         close = self.add_button(tr("Close"), left=True, kind="ghost")
         close.clicked.connect(self.reject)

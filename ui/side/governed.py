@@ -166,8 +166,9 @@ def _facts(view: GovernanceView | None, now: datetime) -> str:
     """What everybody may know of how it is governed."""
     if view is None:
         return tr(
-            "Anyone with the link can come in and read along. Nobody can be removed, and nobody"
-            " has a role; a new group with people who are let in has both."
+            "Anyone with the link can come in and read along, and nobody has a role. Who made the"
+            " group can remove somebody: that ends the link for good, and people come in by"
+            " invitations."
         )
     if is_out(view):
         return f"{removed_words(view)}."

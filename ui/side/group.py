@@ -21,7 +21,7 @@ from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, IconButton, Text
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
-from ui.governing_acts import MemberAct, act_words, acts_on
+from ui.governing_acts import MemberAct, act_words, acts_on, is_made_by_us
 from ui.governing_words import is_out, role_words
 from ui.menu import Menu
 from ui.mute_entries import MuteChoice, durations, mute_words
@@ -138,6 +138,8 @@ class GroupPanel(SidePanel):
         self._again: Callable[[], None] = lambda: None
         self._view: GovernanceView | None = None
         self._we_left = False
+        self._is_ours = False
+        """Anyone with the link is in, and we made the group."""
         self.rows: dict[ParticipantId, MemberRow] = {}
         self.head = PanelHead(is_group=True)
         self.body.addWidget(self.head)
@@ -190,6 +192,7 @@ class GroupPanel(SidePanel):
             view=view,
         )
         self._view, self._we_left = view, we_left(group)
+        self._is_ours = view is None and not group.key_is_lost and is_made_by_us(group)
         names = {member.participant_id: member.name for member in group.members}
         self.governed.show_view(view, names=names, knows=not group.key_is_lost)
         self.invite.setVisible(view is None or view.may_invite)
@@ -264,7 +267,8 @@ class GroupPanel(SidePanel):
         what = activity.get(member.participant_id, Activity())
         words = "" if member.has_left else member_words(member, contact, what, self._now())
         row.show_words(name, words, tuple(marks))
-        acts = acts_on(self._view, member.participant_id, is_self=member.is_self)
+        is_ours = self._is_ours and not member.has_left
+        acts = acts_on(self._view, member.participant_id, is_self=member.is_self, is_ours=is_ours)
         row.allow(acts, writing=self._writing_to(member, conversation))
 
     def _writing_to(self, member: MemberView, conversation: ConversationView | None) -> str:

@@ -278,7 +278,7 @@ class GoverningFlows(QObject):
                 await governing.promote(group, who)
             case MemberAct.DEMOTE | MemberAct.STEP_DOWN:
                 await governing.demote(group, who)
-            case MemberAct.REMOVE:
+            case MemberAct.REMOVE | MemberAct.END_LINK:
                 await governing.remove(group, who)
 
     def _set_inviters(self, group: ConversationId, least: Role) -> None:

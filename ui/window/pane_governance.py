@@ -127,7 +127,9 @@ class PaneGovernance(QObject):
         self.out.show_standing(
             "out",
             self._reason,
-            tr(
+            tr("It lets nobody in any more. Ask somebody in the group for an invitation.")
+            if view.is_link_over
+            else tr(
                 "You can read what is here. To come back, ask somebody in the group for a new"
                 " invitation."
             ),

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView, MemberView, MessageView
-from ui.governing_acts import MemberAct, acts_on
+from ui.governing_acts import MemberAct, acts_on, is_made_by_us
 from ui.list.model import ConversationModel
 from ui.people import cannot_ask_words, groups_with
 from ui.side.dock import Dock
@@ -368,7 +368,8 @@ class SideFlows(QObject):
             if member is None:
                 return None
             governance = self._engine.governing.view(view.conversation_id)
-            acts = acts_on(governance, who, is_self=member.is_self)
+            is_ours = is_made_by_us(view) and not member.has_left
+            acts = acts_on(governance, who, is_self=member.is_self, is_ours=is_ours)
         if who is None:
             return None
         return Somebody(

@@ -43,6 +43,8 @@ from engine.runtime.governing.views import governance_view
 from engine.runtime.groups import Groups
 from engine.runtime.input_checks import require_usable_picture, usable_name
 from engine.runtime.runner_context import RunnerContext
+from engine.session.group.session import GroupSession
+from engine.session.inputs import Govern
 
 
 class Governing:
@@ -104,7 +106,12 @@ class Governing:
         await self._do(conversation_id, Demote(member=participant_id))
 
     async def remove(self, conversation_id: ConversationId, participant_id: ParticipantId) -> None:
-        await self._do(conversation_id, Remove(member=participant_id))
+        """In a group that anyone with the link is in, this ends the link, if we made the group."""
+        runner = self._conversations.group(conversation_id)
+        if isinstance(runner.session, GroupSession):
+            await runner.do(Govern(Remove(member=participant_id)))
+        else:
+            raise CommandError(CommandRefusal.STILL_LOADING)
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
         await self._do(conversation_id, Rename(name=usable_name(name)))

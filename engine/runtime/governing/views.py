@@ -40,6 +40,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         roles=state.roles,
         own_role=known.own_role,
         removed_by_name="" if known.removed_by == own_id else _name(known.removed_by, members),
+        is_link_over=known.is_link_over,
         topic=state.topic,
         picture=state.picture,
         may_invite=known.may_invite,

@@ -17,6 +17,7 @@ from engine.core.admin_log.acts import (
     Act,
     Add,
     Demote,
+    EndLink,
     Entry,
     EntryId,
     Promote,
@@ -52,6 +53,8 @@ def deed_of(  # noqa: C901, PLR0911 - a table of acts
 ) -> Deed | None:
     """None for what has no row: keys, invitations, deleted messages, and the group's beginning."""
     match act:
+        case EndLink(members=members) if members:
+            return Deed(DeedKind.LINK_ENDED)
         case Add(member=member):
             return Deed(DeedKind.ADDED, member)
         case Remove(member=member) if member == author:
