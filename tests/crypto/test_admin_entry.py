@@ -5,7 +5,8 @@ The golden ones are made again by a second implementation of the tuple, from the
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypedDict
@@ -28,10 +29,12 @@ from engine.core.admin_log.acts import (
     Create,
     DeleteMessage,
     Demote,
+    EndLink,
     Entry,
     EntryId,
     Invite,
     LastMessage,
+    Left,
     MakeEpoch,
     Promote,
     Remove,
@@ -48,7 +51,15 @@ from engine.core.admin_log.log import AdminLog
 from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import InstanceId, ParticipantId, UnixMs
-from engine.crypto.admin_entry import SignedEntry, read_entry, sign_entry, verify_entry
+from engine.crypto.admin_entry import (
+    SignedEntry,
+    link_create,
+    link_create_id,
+    read_entry,
+    sign_entry,
+    sign_link_create,
+    verify_entry,
+)
 from engine.crypto.identity import Identity
 from proto import admin_pb2
 from tests.crypto.test_frozen_formats import tuple_of
@@ -110,6 +121,16 @@ ACTS: tuple[Act, ...] = (
     Revoke(invitation=entry_id(3)),
     DeleteMessage(message_id=id_text(bytes([7] * 16)), author=person(3)),
     MakeEpoch(commitment=bytes(range(32)), recipients=frozenset(map(person, range(3)))),
+    EndLink(
+        name="Walks",
+        members=frozenset(map(person, range(3))),
+        left=(
+            Left(person(4), (LastMessage(InstanceId(bytes(16)), 7, id_text(bytes(16))),)),
+            Left(person(3)),
+        ),
+        topic_name=bytes(range(16)),
+        create_signature=bytes(range(64)),
+    ),
 )
 
 
@@ -293,6 +314,26 @@ PERSON = bytes(16)
 TOO_MANY = [
     admin_pb2.LastMessage(instance_id=bytes([n] * 16)) for n in range(MAX_LAST_MESSAGES + 1)
 ]
+
+
+def end_of_link(
+    *,
+    members: bytes = PERSON,
+    left: Sequence[admin_pb2.Left] = (),
+    topic_name: bytes = PERSON,
+    create_signature: bytes = bytes(64),
+) -> admin_pb2.Act:
+    return admin_pb2.Act(
+        end_link=admin_pb2.EndLink(
+            name="Walks",
+            members=members,
+            left=left,
+            topic_name=topic_name,
+            create_signature=create_signature,
+        )
+    )
+
+
 UNUSABLE: dict[str, admin_pb2.Act | bytes] = {
     "nothing": b"",
     "of a newer version": b"\xa2\x06\x01x",
@@ -335,6 +376,17 @@ UNUSABLE: dict[str, admin_pb2.Act | bytes] = {
     "an epoch for one twice": admin_pb2.Act(
         make_epoch=admin_pb2.MakeEpoch(commitment=bytes(32), recipients=bytes(32))
     ),
+    "an end without a topic": end_of_link(topic_name=b""),
+    "an end without a beginning": end_of_link(create_signature=bytes(63)),
+    "an end for one twice": end_of_link(members=bytes(32)),
+    "an end for more than there may be": end_of_link(
+        members=b"".join(n.to_bytes(16, "big") for n in range(MAX_RECIPIENTS + 1))
+    ),
+    "left twice": end_of_link(left=[admin_pb2.Left(member=PERSON)] * 2),
+    "nobody left": end_of_link(left=[admin_pb2.Left()]),
+    "left with too many instances": end_of_link(
+        left=[admin_pb2.Left(member=PERSON, last_messages=TOO_MANY)]
+    ),
     "an epoch without a key": admin_pb2.Act(make_epoch=admin_pb2.MakeEpoch(recipients=PERSON)),
 }
 
@@ -355,6 +407,34 @@ def test_no_act_has_two_forms(encoded: bytes) -> None:
         return
     body = encode_body(act, lamport_timestamp=1, sent_ms=UnixMs(0), heads=())
     assert admin_pb2.Body.FromString(body).act == encoded
+
+
+def test_the_end_of_a_link_in_the_tests_above_is_usable_otherwise() -> None:
+    assert isinstance(carrying(end_of_link()), EndLink)
+
+
+def test_everybody_can_compute_how_the_log_of_a_link_begins() -> None:
+    """And only the creator can sign that."""
+    first = link_create_id(ANNA.public_key, group_id=GROUP)
+    made = link_create(ANNA.public_key, sign_link_create(ANNA, group_id=GROUP), group_id=GROUP)
+    assert made.entry == verify_entry(made.data, group_id=GROUP)
+    assert (made.entry.entry_id, made.entry.author) == (first, ANNA.participant_id)
+    assert AdminLog(first, (made.entry,)).state.roles == {ANNA.participant_id: Role.OWNER}
+    assert link_create_id(EVE.public_key, group_id=GROUP) != first
+    assert link_create_id(ANNA.public_key, group_id=OTHER_GROUP) != first
+    body = admin_pb2.Body(
+        lamport_timestamp=1,
+        act=admin_pb2.Act(create=admin_pb2.Create(name="link")).SerializeToString(),
+    ).SerializeToString()
+    hashed = tuple_of("causerie/2/admin-entry-id", GROUP, ANNA.public_key, body)
+    assert urlsafe_b64encode(sha256(hashed).digest()).decode().rstrip("=") == first
+    for signature in (
+        sign_link_create(EVE, group_id=GROUP),
+        sign_link_create(ANNA, group_id=OTHER_GROUP),
+        bytes(64),
+    ):
+        forged = partial(link_create, ANNA.public_key, signature, group_id=GROUP)
+        assert reason_of(forged) == "bad_signature"
 
 
 def test_the_largest_epoch_fits() -> None:

@@ -87,7 +87,7 @@ def test_a_new_group_lets_people_in_unless_one_chooses_the_link_for_everybody() 
             it.press(Key.Key_Tab)
             assert spoken(sheet.kinds) == "Who can come in"
             it.press(Key.Key_Right)
-            assert "Nobody can be removed" in words_of(sheet)
+            assert "nobody has a role" in words_of(sheet)
             sheet.confirm.click()
             await until(lambda: engine.called("create_group") == ["Open to all"])
             await until(lambda: it.window.flows.sheet is None)

@@ -367,6 +367,8 @@ class _Judging:
 
     def _verdict(self, given: _GivenTerm, number: int) -> Verdict:
         entry = self._ancestry.entries[number]
+        if LEAST_ROLE[type(entry.act)] > max(given.term.role, Role.ADMIN):
+            return Verdict.NOT_ALLOWED  # What a member may do is decided before.
         if self._is_outranked(entry, number):
             return Verdict.OUTRANKED
         if not given.stands >> number & 1:

@@ -16,6 +16,7 @@ from engine.core.admin_log.acts import (
     Create,
     DeleteMessage,
     Demote,
+    EndLink,
     Entry,
     EntryId,
     Invite,
@@ -82,6 +83,8 @@ class Oracle:
                     given = ((who, Role.ADMIN), (who, Role.MEMBER))
                 case Add(member=who):
                     given = ((who, Role.MEMBER),)
+                case EndLink(members=members):
+                    given = tuple((who, Role.MEMBER) for who in members)
                 case _:
                     pass
             for who, role in given:

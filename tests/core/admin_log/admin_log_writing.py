@@ -1,6 +1,6 @@
 """Logs as tests write them: five people, and entries that know what they are told they know."""
 
-from engine.core.admin_log.acts import Act, Add, Create, Entry, EntryId, Promote
+from engine.core.admin_log.acts import Act, Add, Create, EndLink, Entry, EntryId, Left, Promote
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog
 from engine.core.ids import ParticipantId, UnixMs
@@ -8,6 +8,16 @@ from engine.core.ids import ParticipantId, UnixMs
 OWNER, ANNA, BEN, CEM, DORA = (ParticipantId(name) for name in "OABCD")
 PEOPLE = (OWNER, ANNA, BEN, CEM, DORA)
 FIRST = EntryId("first")
+
+
+def link_end(*members: ParticipantId, left: tuple[Left, ...] = ()) -> EndLink:
+    return EndLink(
+        name="Walks",
+        members=frozenset(members),
+        left=left,
+        topic_name=bytes(16),
+        create_signature=bytes(64),
+    )
 
 
 class Writing:

@@ -12,6 +12,7 @@ from engine.core.admin_log.acts import (
     Act,
     Add,
     Create,
+    EndLink,
     Entry,
     EntryId,
     Promote,
@@ -85,6 +86,10 @@ class _Reading:
         match entry.act:
             case Create():
                 return entry_id == self.first and entry.author == who
+            case EndLink(members=members):
+                known = self.past[entry_id]
+                owns = self.first in known and self.known[self.first].author == entry.author
+                return who in members and owns
             case Promote(member=member):
                 return member == who and self._is_admin(entry)
             case Add(member=member):

@@ -21,6 +21,7 @@ from engine.core.admin_log.acts import (
     EntryId,
     Invite,
     LastMessage,
+    Left,
     MakeEpoch,
     Promote,
     Remove,
@@ -45,6 +46,7 @@ from tests.core.admin_log.admin_log_writing import (
     PEOPLE,
     Writing,
     begun,
+    link_end,
 )
 
 
@@ -83,10 +85,31 @@ def test_the_whole_table_of_rights(writing: Writing, author: ParticipantId) -> N
         removal, demotion, hidden = against(other)
         rights |= {removal: outranks or author == other, demotion: outranks or author == other}
         rights[hidden] = outranks or (is_admin and author == other)
+    rights[link_end(DORA)] = author == OWNER
     for act, allowed in rights.items():
         verdict = writing.verdict(writing.by(author, act, after=writing.base))
         assert (verdict is Verdict.COUNTS) is allowed, act
         writing.entries.pop()
+
+
+def test_whoever_a_link_let_in_is_a_member_and_who_had_left_was_one(writing: Writing) -> None:
+    """Two such entries, since a profile was restored: both count, and no removal is undone."""
+    last = LastMessage(InstanceId(b"i" * 16), 3, MessageId("m3"))
+    ended = writing.by(OWNER, link_end(CEM, DORA, left=(Left(NEW, (last,)),)), after=(FIRST,))
+    removed = writing.by(OWNER, Remove(member=DORA), after=(ended,))
+    again = writing.by(OWNER, link_end(CEM, DORA), after=(FIRST,))
+    by_cem = writing.by(CEM, link_end(CEM, NEW), after=(ended,))
+    state = writing.log.state
+    assert {state.verdicts[one] for one in (ended, removed, again)} == {Verdict.COUNTS}
+    assert state.verdicts[by_cem] is Verdict.NOT_ALLOWED
+    assert state.roles[CEM] is Role.MEMBER
+    assert not {DORA, NEW} & state.roles.keys()
+    assert NEW in state.ever
+    assert state.last_messages[NEW] == {last.instance_id: last}
+    assert state.topic_name == bytes(16)
+    assert NEW in writing.log.people
+    for order in permutations(writing.entries[-4:]):
+        assert AdminLog(FIRST, [*writing.entries[:-4], *order]).state == state
 
 
 def test_two_admins_who_remove_each_other_are_decided_by_rank(writing: Writing) -> None:
@@ -403,6 +426,7 @@ def logs(draw: st.DrawFn) -> list[Entry]:
     writing = begun()
     acts = st.one_of(
         st.builds(Add, member=people),
+        st.lists(people, max_size=3).map(lambda members: link_end(*members)),
         st.builds(Remove, member=people),
         st.builds(Promote, member=people),
         st.builds(Demote, member=people),

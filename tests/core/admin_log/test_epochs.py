@@ -47,6 +47,7 @@ from tests.core.admin_log.admin_log_writing import (
     PEOPLE,
     Writing,
     begun,
+    link_end,
 )
 
 EVE = ParticipantId("E")
@@ -375,6 +376,7 @@ def readers_by_definition(
 people = st.sampled_from(PEOPLE)
 commitments = st.sampled_from([OLD, NEW, OLD[:8] + NEW[8:], b"3" * 32])
 acts = st.one_of(
+    st.lists(people, max_size=3).map(lambda members: link_end(*members)),
     st.builds(Add, member=people, reads_from=st.none() | st.integers(1, 9)),
     st.builds(Remove, member=people),
     st.builds(Promote, member=people),

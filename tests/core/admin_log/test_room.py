@@ -35,6 +35,7 @@ from tests.core.admin_log.admin_log_writing import (
     OWNER,
     Writing,
     begun,
+    link_end,
 )
 from tests.core.admin_log.room_oracle import order_of_room
 
@@ -139,10 +140,17 @@ def floods(draw: st.DrawFn) -> list[Entry]:
     told: st.SearchStrategy[Act] = st.one_of(
         st.builds(Add, member=whom),
         st.builds(Promote, member=whom),
+        st.lists(whom, max_size=3).map(lambda members: link_end(*members)),
         st.sampled_from((Rename(name="x"), Remove(member=ANNA), SetInviters(least=Role.MEMBER))),
     )
     meant: st.SearchStrategy[Act] = st.sampled_from(
-        (Add(member=DORA), Remove(member=BEN), Promote(member=CEM), Remove(member=CEM))
+        (
+            link_end(CEM, DORA),
+            Add(member=DORA),
+            Remove(member=BEN),
+            Promote(member=CEM),
+            Remove(member=CEM),
+        )
     )
     for number in range(draw(st.integers(8, 40))):
         if number % 7 == 6:
