@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.core.content import Leave
+from engine.governance_views import DeedKind
+from engine.session.group.deeds import DEED, deed_in
 from tests.session.governed_circle import Circle
 
 NAMES: Final = ("Olga", "Anna", "Ben", "Cem")
@@ -28,6 +30,12 @@ class LinkCircle(Circle):
 
     def leave(self, name: str) -> None:
         self.send(name, self[name].say(Leave(), now_ms=self.now))
+
+    def deeds(self, name: str) -> list[DeedKind]:
+        """The rows of what was done."""
+        page = self[name].store.latest_page(self[name].session.record.conversation_id, limit=50)
+        records = (stored.record for stored in page.messages)
+        return [deed_in(one.text).kind for one in records if one.kind == DEED]
 
     def is_governed(self, name: str) -> bool:
         return self[name].session.governed is not None

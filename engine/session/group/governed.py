@@ -252,7 +252,8 @@ class GovernedPart:
             self._tell_every_ms = TELL_FIRST_MS
             self.keys.follow(builder, now_ms=now_ms, clock_ms=clock_ms)
             self._people.follow(builder, clock_ms=clock_ms)
-            authors = {*self._people.everyone(), *self._governance.state.last_messages}
+            state = self._governance.state
+            authors = {*self._people.everyone(), *state.ever, *state.last_messages}
             self._void.follow(self._governance.state, authors)
         if changed or (self._are_deeds_due and not self._governance.is_behind):
             self._are_deeds_due = False
@@ -430,6 +431,7 @@ class GovernedPart:
             prekeys=self.keys.prekeys(),
             service_nodes=group.service_nodes,
             before=self._before(who),
+            topic_name=self._governance.state.topic_name,
         )
 
     def _before(self, who: ParticipantId) -> tuple[MessageId, ...]:

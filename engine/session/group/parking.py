@@ -7,6 +7,7 @@ repaired.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -46,6 +47,15 @@ class Parking(Generic[T]):
         taken = []
         for key in mine:
             _, size, item = self._items.pop(key)
+            self._bytes -= size
+            taken.append(item)
+        return taken
+
+    def take_wanted(self, is_wanted: Callable[[MessageId], bool]) -> list[T]:
+        """Remove and return those by their ids, in order of arrival."""
+        taken = []
+        for message_id in [each for each in self._items if is_wanted(each)]:
+            _, size, item = self._items.pop(message_id)
             self._bytes -= size
             taken.append(item)
         return taken

@@ -13,7 +13,7 @@ with the name of then: whoever was renamed says it once more, before what they s
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from engine.codec.join import decode_join
@@ -21,7 +21,7 @@ from engine.core.admin_log.acts import Role
 from engine.core.content import Body, Join, Leave, Profile
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
-from engine.core.ids import ParticipantId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
 from engine.core.ports import PutMember
@@ -174,6 +174,10 @@ class GroupPeople:
         self._counters.add("group.parked")
         if dropped:
             self._counters.add("group.parking_full", dropped)
+
+    def parked(self, is_wanted: Callable[[MessageId], bool]) -> list[Verified]:
+        """Messages of strangers that are wanted all the same, since members' messages name them."""
+        return self._parking.take_wanted(is_wanted)
 
     # --- leaves and names ---------------------------------------------------------------------
 

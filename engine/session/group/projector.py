@@ -173,6 +173,9 @@ class GroupProjector:
             state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
             builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
         is_waiting = message.message_id in self._shown_waiting
+        if isinstance(content.body, Governing):  # Nor had it any while it waited, whoever says so.
+            self._shown_waiting.discard(message.message_id)
+            return content
         if self._makes_no_row(message.sender_id, content.body) and not is_waiting:
             return content
         if not makes_row(content.body):

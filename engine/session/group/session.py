@@ -252,6 +252,8 @@ class GroupSession(GroupQueries):
         statements = self.governed.settle(builder, now_ms=now_ms, clock_ms=clock_ms)
         for arrived in self.governed.unlocked():
             self._message_arrived(arrived, builder, now_ms=now_ms)
+        while parked := self._people.parked(self._channel.wants):
+            self._accept_all(parked, builder, now_ms=now_ms)  # It counts for nothing.
         self._wire.sending = self.governed.keys.sending() or self._wire.sending
         if statements is not None:
             self._members_changed(builder, now_ms=now_ms)
@@ -491,14 +493,14 @@ class GroupSession(GroupQueries):
         wanted: bool = False,
     ) -> None:
         """Check membership, then feed the channel.  Raises RemoteProtocolError."""
-        opened, message = verified.opened, verified.message
+        opened, message, name = verified.opened, verified.message, verified.message.message_id
         statement = self._people.joins(verified)
         if statement is not None:
             self._admit(statement, builder, now_ms=now_ms)
         member = self.membership.record(opened.sender_id)
         if self.governed is not None:
             self.governed.heard_in(SealedGroup.epoch_of(opened.raw), verified, now_ms=now_ms)
-        if member is None:
+        if member is None and (self.governed is None or not self._channel.wants(name)):
             self._people.park(verified)
             return
         by = opened.repaired_by
@@ -513,7 +515,7 @@ class GroupSession(GroupQueries):
             self._heard[message.sender_id] = now_ms
         if claim is not None:
             self._files.hear(message.sender_id, claim, builder, is_own=not is_others)
-        if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
+        if member and is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             builder.notes += self._echoes.hear(
                 received, opened.signed_ms, member.known_ms, self._clock.offset_ms, now_ms
             )
@@ -537,7 +539,12 @@ class GroupSession(GroupQueries):
         if released is None:
             return
         self._members_changed(builder, now_ms=now_ms)
-        for verified in released:
+        self._accept_all(released, builder, now_ms=now_ms)
+
+    def _accept_all(
+        self, parked: Iterable[Verified], builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        for verified in parked:
             try:
                 self._accept(verified, builder, now_ms=now_ms)
             except RemoteProtocolError as error:
