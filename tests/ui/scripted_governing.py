@@ -129,6 +129,8 @@ class GoverningScript:
 
     async def remove(self, conversation_id: ConversationId, participant_id: ParticipantId) -> None:
         self._enter("remove_member", participant_id)
+        if conversation_id not in self.known:  # Anyone with the link was in it.
+            self.govern(conversation_id)
         self._set_role(conversation_id, participant_id, Role.NOBODY)
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:

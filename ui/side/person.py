@@ -133,7 +133,7 @@ class PersonPanel(SidePanel):
                 act_words(act),
                 icon_of(act),
                 partial(self.act_requested.emit, act),
-                danger=act is MemberAct.REMOVE,
+                danger=act in {MemberAct.REMOVE, MemberAct.END_LINK},
             )
             for act in MemberAct
         }
