@@ -342,7 +342,7 @@ def test_removing_somebody_from_a_group_with_a_link_ends_the_link() -> None:
             assert not panel.rows[mine].more.isVisible()
             row.more.click()
             assert row.menu is not None
-            assert entries(row.menu) == ["Remove from the group…"]
+            assert entries(row.menu) == ["Write to them…", "Remove from the group…"]
             row.menu.actions()[-1].trigger()
             confirm = await sheet_of(it.window, Confirm)
             assert confirm.title.text() == "Remove Luc and end the link?"
