@@ -1160,8 +1160,8 @@
         <translation>Qui a le lien</translation>
     </message>
     <message>
-        <source>Anyone with the link can come in and read along. Nobody can be removed, and nobody has a role; a new group with people who are let in has both.</source>
-        <translation>Quiconque a le lien peut entrer et lire. Personne ne peut être retiré et personne n’a de rôle&#x202f;; un nouveau groupe où l’on fait entrer les gens a les deux.</translation>
+        <source>Anyone with the link can come in and read along, and nobody has a role. Who made the group can remove somebody: that ends the link for good, and people come in by invitations.</source>
+        <translation>Quiconque a le lien peut entrer et lire, et personne n’a de rôle. Qui a créé le groupe peut retirer quelqu’un&#xa0;: cela met fin au lien pour de bon, et on entre alors par invitation.</translation>
     </message>
     <message>
         <source>Anyone with the link is in this group, so nobody can do that here.</source>
@@ -2616,6 +2616,10 @@
         <translation>À partir de maintenant, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé&#xa0;: pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
     </message>
     <message>
+        <source>From now on the link of this group lets nobody in any more: people come in by invitations, and members have roles. This cannot be undone. The group&apos;s key changes: once people have heard of it, {name} cannot read what they write. Whoever has the link can go on reading what was written before.</source>
+        <translation>Désormais, le lien de ce groupe ne laisse plus entrer personne&#xa0;: on entre par invitation, et les membres ont des rôles. Cela ne peut pas être annulé. La clé du groupe change&#xa0;: une fois que les gens l’ont appris, {name} ne peut pas lire ce qu’ils écrivent. Quiconque a le lien peut continuer à lire ce qui a été écrit avant.</translation>
+    </message>
+    <message>
         <source>From the next start on.</source>
         <translation>À partir du prochain démarrage.</translation>
     </message>
@@ -2984,6 +2988,10 @@
         <translation>Il revient de lui-même</translation>
     </message>
     <message>
+        <source>It does not expire. It lets nobody in any more once whoever made the group has removed somebody.</source>
+        <translation>Il n’expire pas. Il ne laisse plus entrer personne dès que qui a créé le groupe a retiré quelqu’un.</translation>
+    </message>
+    <message>
         <source>It goes on</source>
         <translation>Reprise</translation>
     </message>
@@ -3046,6 +3054,10 @@
     <message>
         <source>It leaves Causerie and opens in another program, which tells that site your network address.</source>
         <translation>Elle sort de Causerie et s’ouvre dans un autre programme, qui révèle votre adresse réseau à ce site.</translation>
+    </message>
+    <message>
+        <source>It lets nobody in any more. Ask somebody in the group for an invitation.</source>
+        <translation>Il ne laisse plus entrer personne. Demandez une invitation à quelqu’un du groupe.</translation>
     </message>
     <message>
         <source>It lets nobody in any more. Ask {name} for a new one.</source>
@@ -4788,6 +4800,10 @@
         <translation>Retirer</translation>
     </message>
     <message>
+        <source>Remove and end the link</source>
+        <translation>Retirer et mettre fin au lien</translation>
+    </message>
+    <message>
         <source>Remove from the group…</source>
         <translation>Retirer du groupe…</translation>
     </message>
@@ -4802,6 +4818,10 @@
     <message>
         <source>Remove the passphrase</source>
         <translation>Supprimer la phrase secrète</translation>
+    </message>
+    <message>
+        <source>Remove {name} and end the link?</source>
+        <translation>Retirer {name} et mettre fin au lien&#x202f;?</translation>
     </message>
     <message>
         <source>Remove {name} from {group}?</source>
@@ -5826,6 +5846,10 @@
     <message>
         <source>The link holds no key. Your device lets people in, and has to be online once after they ask.</source>
         <translation>Le lien ne contient aucune clé. C’est votre appareil qui fait entrer les gens&#x202f;; il doit être en ligne une fois après leur demande.</translation>
+    </message>
+    <message>
+        <source>The link of this group ended when somebody was removed</source>
+        <translation>Le lien de ce groupe a pris fin quand quelqu’un a été retiré</translation>
     </message>
     <message>
         <source>The log of this group has no room for more.</source>
@@ -7212,8 +7236,8 @@
         <translation>Quiconque l’a peut demander à discuter avec vous&#x202f;; c’est vous qui décidez. Il expire le {expires}.</translation>
     </message>
     <message>
-        <source>Whoever has the link can read along for good. Nobody can be removed, and this cannot be changed later.</source>
-        <translation>Qui a le lien peut lire pour toujours. Personne ne peut être retiré, et cela ne peut plus être changé ensuite.</translation>
+        <source>Whoever has the link can read along, and nobody has a role. That ends for good when you remove somebody; what was written before stays readable for them.</source>
+        <translation>Quiconque a le lien peut lire, et personne n’a de rôle. Cela prend fin pour de bon quand vous retirez quelqu’un&#xa0;; ce qui a été écrit avant reste lisible pour ces personnes.</translation>
     </message>
     <message>
         <source>Whoever has the link comes in at once.</source>
@@ -7462,6 +7486,10 @@
     <message>
         <source>You edited: {text}</source>
         <translation>Vous avez modifié&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>You ended the link of this group: people come in by invitations</source>
+        <translation>Vous avez mis fin au lien de ce groupe&#xa0;: on entre par invitation</translation>
     </message>
     <message>
         <source>You go by the others&apos; clock, {off} ahead of this device&apos;s, until that is set.</source>
@@ -9850,6 +9878,10 @@
     <message>
         <source>{name} edited: {text}</source>
         <translation>{name} a modifié&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>{name} ended the link of this group: people come in by invitations</source>
+        <translation>{name} a mis fin au lien de ce groupe&#xa0;: on entre par invitation</translation>
     </message>
     <message>
         <source>{name} has to decide</source>
