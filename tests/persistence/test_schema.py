@@ -74,7 +74,7 @@ def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, k
         "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
         "add_transfers", "add_file_holders", "add_search", "count_reactions",
         "settle_what_came_back", "let_files_go", "add_shared_keys", "note_what_waited",
-        "add_governed_groups", "add_ratchets", "add_joining", "place_deeds",
+        "add_governed_groups", "add_ratchets", "add_joining", "place_deeds", "let_links_end",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()

@@ -252,8 +252,7 @@ class GovernedPart:
             self._tell_every_ms = TELL_FIRST_MS
             self.keys.follow(builder, now_ms=now_ms, clock_ms=clock_ms)
             self._people.follow(builder, clock_ms=clock_ms)
-            state = self._governance.state
-            authors = {*self._people.everyone(), *state.ever, *state.last_messages}
+            authors = {*self._people.everyone(), *self._governance.state.last_messages}
             self._void.follow(self._governance.state, authors)
         if changed or (self._are_deeds_due and not self._governance.is_behind):
             self._are_deeds_due = False

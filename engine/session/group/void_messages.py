@@ -81,9 +81,12 @@ class VoidMessages:
     # --- what changes ---------------------------------------------------------------------------
 
     def follow(self, state: AdminState, authors: Iterable[ParticipantId]) -> None:
-        """The log says something else; ``authors``: everybody who wrote anything."""
+        """The log says something else; ``authors``: everybody who wrote anything.
+
+        Strangers whose messages members name are none of them, and may be let in now.
+        """
         before, self._state = self._state, state
-        for who in authors:
+        for who in {*authors, *self._void, *self._to_read}:
             old, new = _rule_of(before, who), _rule_of(state, who)
             if old != new:
                 self._before.setdefault(who, old)
@@ -93,7 +96,8 @@ class VoidMessages:
         """Of one that gets its place, or is shown before it has one."""
         who = message.sender_id
         rule = _rule_of(self._state, who)
-        if rule.was_member and rule.last_messages is None:
+        is_followed = who in self._written or who in self._to_read
+        if rule.was_member and rule.last_messages is None and not is_followed:
             return False
         written = Written(
             message_id=message.message_id,
@@ -104,7 +108,7 @@ class VoidMessages:
             is_said=isinstance(content.body, Text | Attachment),
         )
         is_void = bool(_void_by(rule, who, (written,)))
-        if who in self._written or who in self._to_read:
+        if is_followed:
             self._note(written, Position(message.lamport_timestamp or 0, message.message_id))
         if _needs_chain(written, rule) or (is_void and who not in self._void):
             self._before.setdefault(who, rule)
