@@ -7,6 +7,7 @@ from engine.core.admin_log.acts import EntryId
 from engine.core.admin_log.log import Deletion
 from engine.core.governed import (
     AddEpochKey,
+    BecomeGoverned,
     DeedPlace,
     GovernedState,
     NameGroup,
@@ -74,6 +75,19 @@ def test_all_that_a_governed_group_keeps_comes_back(store: ProfileStore) -> None
     assert store.groups()[0].epoch_keys == (*keys, b"k" * 32)
     store.apply([SaveOwnPrekeys(conversation_id=GROUP, prekeys=(NEW,))])
     assert store.governed(GROUP).own_prekeys == (NEW,)
+
+
+def test_a_group_whose_link_ended_is_governed_and_stays_at_its_topic(store: ProfileStore) -> None:
+    open_ = group()
+    store.apply([PutGroup(group=open_), PutEntry(conversation_id=GROUP, data=b"before")])
+    assert store.groups() == [open_]
+    first, name = FIRST, bytes(range(16))
+    store.apply([BecomeGoverned(conversation_id=GROUP, first_entry=first, topic_name=name)])
+    ended = replace(open_, first_entry=first, topic_name=name)
+    assert store.groups() == [ended]
+    assert store.governed(GROUP).entries == (b"before",)
+    store.apply([PutGroup(group=ended)])
+    assert store.groups() == [ended]
 
 
 def test_nothing_of_it_outlives_the_group(store: ProfileStore) -> None:
