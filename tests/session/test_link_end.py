@@ -15,6 +15,7 @@ from engine.crypto.admin_entry import link_create_id, sign_entry, sign_link_crea
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import SealedGroup
 from engine.governance_views import DeedKind
+from engine.session.group import link_end
 from engine.sim.session_participant import SessionParticipant
 from tests.session.link_circle import NAMES, LinkCircle
 
@@ -210,6 +211,26 @@ def test_who_left_before_keeps_what_they_said_and_says_no_more(circle: LinkCircl
     assert circle.shown(name) == ["bye"]
 
 
+def test_more_who_left_than_one_entry_can_name_keep_what_they_said(
+    circle: LinkCircle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_end, "ROOM_BYTES", 100)
+    for name in ("Anna", "Ben"):
+        circle.say(name, f"bye from {name}")
+        circle.leave(name)
+    circle.join("Dora")
+    circle.unheard = frozenset({"Anna", "Ben"})
+    circle.remove("Cem", by="Olga")
+    circle.live(60)
+    for name in ("Olga", "Dora"):
+        verdicts = circle.part(name).governance.state.verdicts
+        found = map(circle.part(name).governance.find, verdicts)
+        ends = [len(one.act.left) for one in found if one and isinstance(one.act, EndLink)]
+        assert sorted(ends) == [0, 1, 1]
+        assert circle.shown(name) == ["bye from Anna", "bye from Ben"]
+        assert circle.roles(name) == {"Olga": Role.OWNER, "Dora": Role.MEMBER}
+
+
 def test_who_left_can_be_let_in_again(circle: LinkCircle) -> None:
     circle.say("Ben", "bye")
     circle.leave("Ben")
@@ -258,6 +279,10 @@ def test_whom_the_creator_had_not_heard_of_is_nobody_anywhere(circle: LinkCircle
     circle.live(5)
     assert circle.shown("Anna") == ["hello, Dora"]
     assert circle.part("Dora").now().is_link_over
+    circle.admit("Dora")
+    circle.live(60)
+    for name in REST:
+        assert circle.shown(name) == ["hello", "hello, Dora"]
 
 
 def test_whom_nobody_knew_can_be_let_in_afterwards(circle: LinkCircle) -> None:
