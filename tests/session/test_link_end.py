@@ -448,6 +448,20 @@ def test_an_entry_that_came_before_the_end_counts_once_that_comes(circle: LinkCi
     assert circle.roles("Ben") == ROLES
 
 
+def test_who_lost_all_of_it_hears_of_it_as_soon_as_they_say_something(
+    circle: LinkCircle,
+) -> None:
+    circle.is_lost = lambda name, _payload: name == "Ben"
+    circle.remove("Cem", by="Olga")
+    circle.live(3)
+    circle.is_lost = lambda _name, _payload: False
+    circle.say("Anna", "secret")
+    circle.say("Ben", "anybody there?")
+    circle.live(60)
+    assert circle.roles("Ben") == ROLES
+    assert sorted(circle.shown("Ben")) == ["anybody there?", "secret"]
+
+
 Step = Callable[[LinkCircle, Random], None]
 
 

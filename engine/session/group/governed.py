@@ -320,9 +320,10 @@ class GovernedPart:
 
     def heard_in(self, epoch_id: bytes, verified: Verified, *, now_ms: UnixMs) -> None:
         """Whoever says something in the key that a link has did not hear that the link ended."""
-        if verified.content is None or verified.stored or verified.opened.repaired_by is not None:
+        if epoch_id == self._wire.sending or verified.stored or verified.message.is_ephemeral:
             return
-        if epoch_id == self._wire.sending or isinstance(verified.content.body, Governing):
+        is_governing = verified.content and isinstance(verified.content.body, Governing)
+        if is_governing or verified.opened.repaired_by is not None:
             return
         epoch = self.keys.find(epoch_id)
         is_new = not self._channel.has_logged(verified.message.message_id)
