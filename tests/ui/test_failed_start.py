@@ -343,7 +343,8 @@ def test_settings_that_cannot_be_set_aside_are_said_in_a_window_too(tmp_path: Pa
 def started_before(place: Path) -> ProfileDirectory:
     """A profile with people and messages, as the program left it."""
     profile = open_profile_directory(kept_profile(place, oldest=False))
-    assert run_pressing(str(profile.path), "quit").stdout.splitlines() == ["open"]
+    for _ in range(2):  # After an upgrade the next start keeps anew what lists the tables.
+        assert run_pressing(str(profile.path), "quit").stdout.splitlines() == ["open"]
     return profile
 
 

@@ -116,7 +116,7 @@ def test_the_menu_of_a_member_leads_there(by_mouse: bool) -> None:
                 QApplication.sendEvent(row, event)
             assert row.menu is not None
             await until(row.menu.isActiveWindow)
-            assert entries(row.menu) == ["Write to them…"]
+            assert entries(row.menu) == ["Write to them…", "Remove from the group…"]
             assert row.menu.accessibleName() == row.accessibleName()
             it.press(Key.Key_Down, on=row.menu)
             it.press(Key.Key_Return, on=row.menu)
@@ -207,6 +207,7 @@ def test_who_cannot_be_asked_has_the_reason_and_the_other_way(
 ) -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
+            set_member(engine, group, member("Ines", is_self=True))  # Somebody else made it.
             set_member(engine, group, changed)
             row = row_of(it, "Maya")
             assert row.more.isHidden()
