@@ -448,6 +448,30 @@ def test_an_entry_that_came_before_the_end_counts_once_that_comes(circle: LinkCi
     assert circle.roles("Ben") == ROLES
 
 
+def test_what_anybody_wrote_before_takes_no_room_of_the_creators(
+    circle: LinkCircle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many entries somebody with the link writes, the end is there after a restart."""
+    monkeypatch.setattr(link_end, "MAX_KEPT", 4)
+    for _ in range(5):
+        forged = link_end_by(circle, "Cem")
+        circle.send("Cem", circle["Cem"].say(forged, now_ms=circle.now))
+        circle.live(1)
+    circle.unheard = frozenset({"Ben"})
+    circle.sent.clear()
+    circle.remove("Cem", by="Olga")
+    sent = [payload for sender, payload in circle.sent if sender == "Olga"]
+    circle.unheard = frozenset()
+    for payload in sent[::-1]:
+        circle.replay("Ben", payload)
+    for name in NAMES:
+        circle[name].restart(now_ms=circle.now)
+        assert circle.roles(name) == ROLES
+    circle.live(60)
+    circle.say("Ben", "here")
+    assert circle.shown("Anna") == ["here"]
+
+
 def test_who_lost_all_of_it_hears_of_it_as_soon_as_they_say_something(
     circle: LinkCircle,
 ) -> None:

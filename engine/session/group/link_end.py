@@ -56,7 +56,8 @@ from engine.session.transitions import (
 )
 
 MAX_KEPT: Final = 512
-"""Entries that are kept before the one that ends the link, since they came first."""
+"""Entries that are kept before the one that ends the link, since they came first: so many of the
+creator's, and so many of all others, who may be anybody with the link."""
 KEY_OF_CREATOR_MS: Final = 10_000
 """At least: whoever hears that the link ended makes no key by themselves before that."""
 BYTES_OF_MEMBER: Final = 16
@@ -88,7 +89,8 @@ class LinkEnd:
         self._group_id = group_id_of(seed.group.conversation_id)
         self._creator_key = seed.group.admin_public_key
         self._first = link_create_id(self._creator_key, group_id=self._group_id)
-        self._kept: set[bytes] = set()
+        self._kept: dict[bool, set[bytes]] = {True: set(), False: set()}
+        """By whether the creator wrote them."""
 
     # --- ending it ------------------------------------------------------------------------------
 
@@ -162,10 +164,12 @@ class LinkEnd:
         entry = verify_entry(body.data, group_id=self._group_id)
         if entry.author != who:
             raise RemoteProtocolError("foreign_entry")
-        if body.data not in self._kept and len(self._kept) < MAX_KEPT:
-            self._kept.add(body.data)
+        part = self._ended(entry, body.data, builder, now_ms=now_ms)
+        kept = self._kept[who == participant_id_of(self._creator_key)]
+        if part is None and body.data not in kept and len(kept) < MAX_KEPT:
+            kept.add(body.data)
             builder.writes.append(self._put(body.data))
-        return self._ended(entry, body.data, builder, now_ms=now_ms)
+        return part
 
     def take_admission(
         self, admission: Admission, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -175,7 +179,6 @@ class LinkEnd:
             entry = read_entry(data, group_id=self._group_id)
             part = self._ended(entry, data, builder, now_ms=now_ms)
             if part is not None:
-                builder.writes.append(self._put(data))
                 return part
         return None
 
@@ -201,6 +204,7 @@ class LinkEnd:
         )
         builder.writes += [
             self._put(create.data),
+            self._put(data),
             BecomeGoverned(
                 conversation_id=group.conversation_id,
                 first_entry=self._first,
