@@ -19,11 +19,11 @@ from engine.core.admin_log.acts import (
     Act,
     Add,
     EndLink,
-    EntryId,
     LastMessage,
     Remove,
     Role,
 )
+from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.waiting import TOO_MANY
 from engine.core.content import AdminEntry, Body, Governing, Join, KeysWanted, KeyWraps
 from engine.core.counters import Counters
@@ -132,8 +132,8 @@ class GovernedPart:
         """The newest messages that entries and wraps came in; of before the start only entries."""
         self._told_by_others = set[MessageId]()
         """Since ``_tell_at_ms`` was set."""
-        self._ends = [one.message_id for one in map(self._deeds.place_of, self._link_ends()) if one]
-        """Messages that ended the link of the group."""
+        self._end: MessageId | None = None
+        """The message that ended the link of the group; looked up whenever it is to be told."""
         self._tell_at_ms: UnixMs | None = None
         self._tell_every_ms = TELL_FIRST_MS
 
@@ -148,9 +148,14 @@ class GovernedPart:
             due.append(self._recall_at_ms)
         return min((each for each in due if each is not None), default=None)
 
-    def _link_ends(self) -> list[EntryId]:
-        found = map(self._governance.find, self._governance.state.verdicts)
-        return [one.entry_id for one in found if one and isinstance(one.act, EndLink)]
+    def _message_of_end(self) -> MessageId | None:
+        """Of an end that counts, and says who is a member: forged ones tell nobody anything."""
+        verdicts = self._governance.state.verdicts
+        for name in (name for name, verdict in verdicts.items() if verdict is Verdict.COUNTS):
+            entry, place = self._governance.find(name), self._deeds.place_of(name)
+            if entry and place and isinstance(entry.act, EndLink) and entry.act.members:
+                return place.message_id
+        return None
 
     # --- what was said --------------------------------------------------------------------------
 
@@ -216,8 +221,6 @@ class GovernedPart:
             entry_id = self._governance.id_of(body)  # It is taken later, and needs its row then.
         if placed is not None:
             self._deeds.came(entry_id, placed.position, builder)
-            if (entry := self._governance.find(entry_id)) and isinstance(entry.act, EndLink):
-                self._ends.append(placed.message.message_id)
             self._are_deeds_due = True
         if self._governance.is_behind:
             may_wait = self._governance.is_large and who != self._own_id
@@ -333,6 +336,7 @@ class GovernedPart:
     def _tell_soon(self, now_ms: UnixMs) -> None:
         if self._tell_at_ms is None and self.is_member:
             self._told_by_others.clear()
+            self._end = self._message_of_end()
             wait_ms = self._tell_every_ms * (1 + self._entropy.random_unit()) / 2
             self._tell_at_ms = UnixMs(now_ms + int(wait_ms))
 
@@ -362,13 +366,13 @@ class GovernedPart:
         self._tell_every_ms = min(2 * self._tell_every_ms, TELL_MOST_MS)
         builder.sends += [
             LoadForRepair(message_id=each)
-            for each in dict.fromkeys((*self._ends[-1:], *self._told))
-            if each not in self._told_by_others
+            for each in dict.fromkeys((self._end, *self._told))
+            if each is not None and each not in self._told_by_others
         ]
 
     def told_by_other(self, message_id: MessageId) -> None:
         """Another member sent a message again: of what is to be told, that is said."""
-        if self._tell_at_ms is not None and message_id in (*self._told, *self._ends):
+        if self._tell_at_ms is not None and message_id in (self._end, *self._told):
             self._told_by_others.add(message_id)
 
     def _take_key(self, key: bytes) -> None:

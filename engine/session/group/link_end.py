@@ -189,7 +189,8 @@ class LinkEnd:
         self, entry: Entry, data: bytes, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> GovernedPart | None:
         act = entry.act
-        if not isinstance(act, EndLink) or entry.heads != (self._first,):
+        # One that names only those who had left leaves us out; that of the members is waited for.
+        if not isinstance(act, EndLink) or not act.members or entry.heads != (self._first,):
             return None
         if entry.author != participant_id_of(self._creator_key):
             return None
