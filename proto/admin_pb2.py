@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11proto/admin.proto\x12\x0e\x63\x61userie.admin\"8\n\x05\x45ntry\x12\x0e\n\x06\x61uthor\x18\x01 \x01(\x0c\x12\x0c\n\x04\x62ody\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"N\n\x04\x42ody\x12\x19\n\x11lamport_timestamp\x18\x01 \x01(\x04\x12\x0f\n\x07sent_ms\x18\x02 \x01(\x04\x12\r\n\x05heads\x18\x03 \x03(\x0c\x12\x0b\n\x03\x61\x63t\x18\x04 \x01(\x0c\"\xf8\x04\n\x03\x41\x63t\x12(\n\x06\x63reate\x18\x01 \x01(\x0b\x32\x16.causerie.admin.CreateH\x00\x12\"\n\x03\x61\x64\x64\x18\x02 \x01(\x0b\x32\x13.causerie.admin.AddH\x00\x12(\n\x06remove\x18\x03 \x01(\x0b\x32\x16.causerie.admin.RemoveH\x00\x12(\n\x07promote\x18\x04 \x01(\x0b\x32\x15.causerie.admin.AboutH\x00\x12\'\n\x06\x64\x65mote\x18\x05 \x01(\x0b\x32\x15.causerie.admin.AboutH\x00\x12&\n\x06rename\x18\x06 \x01(\x0b\x32\x14.causerie.admin.TextH\x00\x12.\n\x0bset_picture\x18\x07 \x01(\x0b\x32\x17.causerie.admin.PictureH\x00\x12)\n\tset_topic\x18\x08 \x01(\x0b\x32\x14.causerie.admin.TextH\x00\x12\x30\n\x0cset_inviters\x18\t \x01(\x0b\x32\x18.causerie.admin.InvitersH\x00\x12(\n\x06invite\x18\n \x01(\x0b\x32\x16.causerie.admin.InviteH\x00\x12(\n\x06revoke\x18\x0b \x01(\x0b\x32\x16.causerie.admin.RevokeH\x00\x12\x37\n\x0e\x64\x65lete_message\x18\x0c \x01(\x0b\x32\x1d.causerie.admin.DeleteMessageH\x00\x12/\n\nmake_epoch\x18\r \x01(\x0b\x32\x19.causerie.admin.MakeEpochH\x00\x12+\n\x08\x65nd_link\x18\x0e \x01(\x0b\x32\x17.causerie.admin.EndLinkH\x00\x42\x06\n\x04kind\"\x16\n\x06\x43reate\x12\x0c\n\x04name\x18\x01 \x01(\t\"z\n\x07\x45ndLink\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07members\x18\x02 \x01(\x0c\x12\"\n\x04left\x18\x03 \x03(\x0b\x32\x14.causerie.admin.Left\x12\x12\n\ntopic_name\x18\x04 \x01(\x0c\x12\x18\n\x10\x63reate_signature\x18\x05 \x01(\x0c\"J\n\x04Left\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x32\n\rlast_messages\x18\x02 \x03(\x0b\x32\x1b.causerie.admin.LastMessage\"=\n\x03\x41\x64\x64\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x12\n\ninvitation\x18\x02 \x01(\x0c\x12\x12\n\nreads_from\x18\x03 \x01(\x04\"L\n\x06Remove\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x32\n\rlast_messages\x18\x02 \x03(\x0b\x32\x1b.causerie.admin.LastMessage\"H\n\x0bLastMessage\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x12\n\nmessage_id\x18\x03 \x01(\x0c\"\x17\n\x05\x41\x62out\x12\x0e\n\x06member\x18\x01 \x01(\x0c\"\x14\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\"\x1a\n\x07Picture\x12\x0f\n\x07picture\x18\x01 \x01(\x0c\"\x1b\n\x08Inviters\x12\x0f\n\x07members\x18\x01 \x01(\x08\">\n\x06Invite\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04uses\x18\x02 \x01(\r\x12\x12\n\nexpires_ms\x18\x03 \x01(\x04\"\x1c\n\x06Revoke\x12\x12\n\ninvitation\x18\x01 \x01(\x0c\"3\n\rDeleteMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\x0c\x12\x0e\n\x06\x61uthor\x18\x02 \x01(\x0c\"3\n\tMakeEpoch\x12\x12\n\ncommitment\x18\x01 \x01(\x0c\x12\x12\n\nrecipients\x18\x02 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11proto/admin.proto\x12\x0e\x63\x61userie.admin\"8\n\x05\x45ntry\x12\x0e\n\x06\x61uthor\x18\x01 \x01(\x0c\x12\x0c\n\x04\x62ody\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"N\n\x04\x42ody\x12\x19\n\x11lamport_timestamp\x18\x01 \x01(\x04\x12\x0f\n\x07sent_ms\x18\x02 \x01(\x04\x12\r\n\x05heads\x18\x03 \x03(\x0c\x12\x0b\n\x03\x61\x63t\x18\x04 \x01(\x0c\"\xf8\x04\n\x03\x41\x63t\x12(\n\x06\x63reate\x18\x01 \x01(\x0b\x32\x16.causerie.admin.CreateH\x00\x12\"\n\x03\x61\x64\x64\x18\x02 \x01(\x0b\x32\x13.causerie.admin.AddH\x00\x12(\n\x06remove\x18\x03 \x01(\x0b\x32\x16.causerie.admin.RemoveH\x00\x12(\n\x07promote\x18\x04 \x01(\x0b\x32\x15.causerie.admin.AboutH\x00\x12\'\n\x06\x64\x65mote\x18\x05 \x01(\x0b\x32\x15.causerie.admin.AboutH\x00\x12&\n\x06rename\x18\x06 \x01(\x0b\x32\x14.causerie.admin.TextH\x00\x12.\n\x0bset_picture\x18\x07 \x01(\x0b\x32\x17.causerie.admin.PictureH\x00\x12)\n\tset_topic\x18\x08 \x01(\x0b\x32\x14.causerie.admin.TextH\x00\x12\x30\n\x0cset_inviters\x18\t \x01(\x0b\x32\x18.causerie.admin.InvitersH\x00\x12(\n\x06invite\x18\n \x01(\x0b\x32\x16.causerie.admin.InviteH\x00\x12(\n\x06revoke\x18\x0b \x01(\x0b\x32\x16.causerie.admin.RevokeH\x00\x12\x37\n\x0e\x64\x65lete_message\x18\x0c \x01(\x0b\x32\x1d.causerie.admin.DeleteMessageH\x00\x12/\n\nmake_epoch\x18\r \x01(\x0b\x32\x19.causerie.admin.MakeEpochH\x00\x12+\n\x08\x65nd_link\x18\x0e \x01(\x0b\x32\x17.causerie.admin.EndLinkH\x00\x42\x06\n\x04kind\"\x16\n\x06\x43reate\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x92\x01\n\x07\x45ndLink\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07members\x18\x02 \x01(\x0c\x12\"\n\x04left\x18\x03 \x03(\x0b\x32\x14.causerie.admin.Left\x12\x12\n\ntopic_name\x18\x04 \x01(\x0c\x12\x18\n\x10\x63reate_signature\x18\x05 \x01(\x0c\x12\x16\n\x0ekey_commitment\x18\x06 \x01(\x0c\"J\n\x04Left\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x32\n\rlast_messages\x18\x02 \x03(\x0b\x32\x1b.causerie.admin.LastMessage\"=\n\x03\x41\x64\x64\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x12\n\ninvitation\x18\x02 \x01(\x0c\x12\x12\n\nreads_from\x18\x03 \x01(\x04\"L\n\x06Remove\x12\x0e\n\x06member\x18\x01 \x01(\x0c\x12\x32\n\rlast_messages\x18\x02 \x03(\x0b\x32\x1b.causerie.admin.LastMessage\"H\n\x0bLastMessage\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x12\n\nmessage_id\x18\x03 \x01(\x0c\"\x17\n\x05\x41\x62out\x12\x0e\n\x06member\x18\x01 \x01(\x0c\"\x14\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\"\x1a\n\x07Picture\x12\x0f\n\x07picture\x18\x01 \x01(\x0c\"\x1b\n\x08Inviters\x12\x0f\n\x07members\x18\x01 \x01(\x08\">\n\x06Invite\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04uses\x18\x02 \x01(\r\x12\x12\n\nexpires_ms\x18\x03 \x01(\x04\"\x1c\n\x06Revoke\x12\x12\n\ninvitation\x18\x01 \x01(\x0c\"3\n\rDeleteMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\x0c\x12\x0e\n\x06\x61uthor\x18\x02 \x01(\x0c\"3\n\tMakeEpoch\x12\x12\n\ncommitment\x18\x01 \x01(\x0c\x12\x12\n\nrecipients\x18\x02 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,30 +39,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACT']._serialized_end=808
   _globals['_CREATE']._serialized_start=810
   _globals['_CREATE']._serialized_end=832
-  _globals['_ENDLINK']._serialized_start=834
-  _globals['_ENDLINK']._serialized_end=956
-  _globals['_LEFT']._serialized_start=958
-  _globals['_LEFT']._serialized_end=1032
-  _globals['_ADD']._serialized_start=1034
-  _globals['_ADD']._serialized_end=1095
-  _globals['_REMOVE']._serialized_start=1097
-  _globals['_REMOVE']._serialized_end=1173
-  _globals['_LASTMESSAGE']._serialized_start=1175
-  _globals['_LASTMESSAGE']._serialized_end=1247
-  _globals['_ABOUT']._serialized_start=1249
-  _globals['_ABOUT']._serialized_end=1272
-  _globals['_TEXT']._serialized_start=1274
-  _globals['_TEXT']._serialized_end=1294
-  _globals['_PICTURE']._serialized_start=1296
-  _globals['_PICTURE']._serialized_end=1322
-  _globals['_INVITERS']._serialized_start=1324
-  _globals['_INVITERS']._serialized_end=1351
-  _globals['_INVITE']._serialized_start=1353
-  _globals['_INVITE']._serialized_end=1415
-  _globals['_REVOKE']._serialized_start=1417
-  _globals['_REVOKE']._serialized_end=1445
-  _globals['_DELETEMESSAGE']._serialized_start=1447
-  _globals['_DELETEMESSAGE']._serialized_end=1498
-  _globals['_MAKEEPOCH']._serialized_start=1500
-  _globals['_MAKEEPOCH']._serialized_end=1551
+  _globals['_ENDLINK']._serialized_start=835
+  _globals['_ENDLINK']._serialized_end=981
+  _globals['_LEFT']._serialized_start=983
+  _globals['_LEFT']._serialized_end=1057
+  _globals['_ADD']._serialized_start=1059
+  _globals['_ADD']._serialized_end=1120
+  _globals['_REMOVE']._serialized_start=1122
+  _globals['_REMOVE']._serialized_end=1198
+  _globals['_LASTMESSAGE']._serialized_start=1200
+  _globals['_LASTMESSAGE']._serialized_end=1272
+  _globals['_ABOUT']._serialized_start=1274
+  _globals['_ABOUT']._serialized_end=1297
+  _globals['_TEXT']._serialized_start=1299
+  _globals['_TEXT']._serialized_end=1319
+  _globals['_PICTURE']._serialized_start=1321
+  _globals['_PICTURE']._serialized_end=1347
+  _globals['_INVITERS']._serialized_start=1349
+  _globals['_INVITERS']._serialized_end=1376
+  _globals['_INVITE']._serialized_start=1378
+  _globals['_INVITE']._serialized_end=1440
+  _globals['_REVOKE']._serialized_start=1442
+  _globals['_REVOKE']._serialized_end=1470
+  _globals['_DELETEMESSAGE']._serialized_start=1472
+  _globals['_DELETEMESSAGE']._serialized_end=1523
+  _globals['_MAKEEPOCH']._serialized_start=1525
+  _globals['_MAKEEPOCH']._serialized_end=1576
 # @@protoc_insertion_point(module_scope)

@@ -189,6 +189,7 @@ class EndLink(_message.Message):
     LEFT_FIELD_NUMBER: _builtins.int
     TOPIC_NAME_FIELD_NUMBER: _builtins.int
     CREATE_SIGNATURE_FIELD_NUMBER: _builtins.int
+    KEY_COMMITMENT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     members: _builtins.bytes
     """participant ids, 16 bytes each, strictly ascending"""
@@ -196,6 +197,8 @@ class EndLink(_message.Message):
     """16 bytes: the content topic stays"""
     create_signature: _builtins.bytes
     """under the Create that follows from the link"""
+    key_commitment: _builtins.bytes
+    """32 bytes, to the key that the link has"""
     @_builtins.property
     def left(self) -> _containers.RepeatedCompositeFieldContainer[Global___Left]:
         """strictly ascending by member"""
@@ -208,10 +211,11 @@ class EndLink(_message.Message):
         left: _abc.Iterable[Global___Left] | None = ...,
         topic_name: _builtins.bytes = ...,
         create_signature: _builtins.bytes = ...,
+        key_commitment: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_signature", b"create_signature", "left", b"left", "members", b"members", "name", b"name", "topic_name", b"topic_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_signature", b"create_signature", "key_commitment", b"key_commitment", "left", b"left", "members", b"members", "name", b"name", "topic_name", b"topic_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -220,6 +220,7 @@ def _encode_end(act: EndLink) -> admin_pb2.EndLink:
         ],
         topic_name=act.topic_name,
         create_signature=act.create_signature,
+        key_commitment=act.key_commitment,
     )
 
 
@@ -313,6 +314,7 @@ def _decode_end(wire: admin_pb2.EndLink) -> EndLink:
         ),
         topic_name=_exactly(TOPIC_NAME_BYTES, wire.topic_name),
         create_signature=_exactly(SIGNATURE_BYTES, wire.create_signature),
+        key_commitment=_exactly(COMMITMENT_BYTES, wire.key_commitment),
     )
 
 

@@ -130,6 +130,7 @@ ACTS: tuple[Act, ...] = (
         ),
         topic_name=bytes(range(16)),
         create_signature=bytes(range(64)),
+        key_commitment=bytes(range(32)),
     ),
 )
 
@@ -322,6 +323,7 @@ def end_of_link(
     left: Sequence[admin_pb2.Left] = (),
     topic_name: bytes = PERSON,
     create_signature: bytes = bytes(64),
+    key_commitment: bytes = bytes(32),
 ) -> admin_pb2.Act:
     return admin_pb2.Act(
         end_link=admin_pb2.EndLink(
@@ -330,6 +332,7 @@ def end_of_link(
             left=left,
             topic_name=topic_name,
             create_signature=create_signature,
+            key_commitment=key_commitment,
         )
     )
 
@@ -378,6 +381,7 @@ UNUSABLE: dict[str, admin_pb2.Act | bytes] = {
     ),
     "an end without a topic": end_of_link(topic_name=b""),
     "an end without a beginning": end_of_link(create_signature=bytes(63)),
+    "an end without a key": end_of_link(key_commitment=b""),
     "an end for one twice": end_of_link(members=bytes(32)),
     "an end for more than there may be": end_of_link(
         members=b"".join(n.to_bytes(16, "big") for n in range(MAX_RECIPIENTS + 1))

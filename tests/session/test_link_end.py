@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.core.admin_log.acts import ANYONE, Act, EndLink, Promote, Remove, Role
+from engine.core.admin_log.acts import ANYONE, Act, EndLink, MakeEpoch, Promote, Remove, Role
 from engine.core.content import AdminEntry
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import link_create_id, sign_entry, sign_link_create
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import SealedGroup
+from engine.crypto.sealed import SealedGroup, epoch_commitment
 from engine.governance_views import DeedKind
 from engine.session.group import link_end
 from engine.sim.session_participant import SessionParticipant
@@ -141,6 +141,40 @@ def test_the_key_of_the_link_is_never_good_again(circle: LinkCircle) -> None:
     last = [payload for sender, payload in circle.sent if sender == "Olga"][-1]
     with pytest.raises(RemoteProtocolError, match="unknown_epoch"):
         wire.open(last)
+
+
+def test_no_member_makes_the_key_of_the_link_good_for_who_has_heard_of_its_end_alone(
+    circle: LinkCircle,
+) -> None:
+    record = circle["Olga"].session.record
+    group_id = group_id_of(record.conversation_id)
+    commitment = epoch_commitment(group_id, record.epoch_keys[0])
+    circle.apart = frozenset({"Anna", "Ben"})
+    circle.sent.clear()
+    circle.remove("Cem", by="Olga")
+    end = next(payload for sender, payload in circle.sent if sender == "Olga")
+    for name in ("Anna", "Ben"):
+        circle.replay(name, end)
+        assert circle.roles(name) == {**ROLES, "Cem": Role.MEMBER}
+    verdicts = circle.part("Anna").governance.state.verdicts
+    found = map(circle.part("Anna").governance.find, verdicts)
+    (heads,) = ((one.entry_id,) for one in found if one and isinstance(one.act, EndLink))
+    act = MakeEpoch(commitment=commitment, recipients=frozenset(map(circle.id, NAMES)))
+    lie = sign_entry(
+        identity_of(circle, "Anna"), act, group_id=group_id, lamport_timestamp=100,
+        sent_ms=circle.now, heads=heads,
+    ).data  # fmt: skip
+    circle.send("Anna", circle["Anna"].say(AdminEntry(lie), now_ms=circle.now))
+    circle.live(60)
+    circle.sent.clear()
+    circle.say("Ben", "secret")
+    said = [payload for sender, payload in circle.sent if sender == "Ben"]
+    assert said
+    wire = SealedGroup(group_id=group_id, epoch_keys=record.epoch_keys[:1])
+    for payload in said:
+        with pytest.raises(RemoteProtocolError, match="unknown_epoch"):
+            wire.open(payload)
+    assert circle.shown("Ben") == ["secret"]
 
 
 def test_what_was_written_offline_in_the_old_key_is_signed_anew(circle: LinkCircle) -> None:
@@ -344,6 +378,7 @@ def link_end_by(
         members=members,
         topic_name=bytes(16),
         create_signature=sign_link_create(beginner, group_id=group_id),
+        key_commitment=epoch_commitment(group_id, record.epoch_keys[0]),
     )
     first = link_create_id(record.admin_public_key, group_id=group_id)
     return AdminEntry(

@@ -97,6 +97,7 @@ class EndLink(Struct, frozen=True, kw_only=True):
     """Anyone with the link was in this group; from now on it is ``members`` and whom they let in.
 
     The group's name and topic, which the link said, are known from here on by who has no link.
+    The key that the link has is an epoch of the log, which ANYONE was given (``epoch_in``).
     """
 
     name: str
@@ -107,6 +108,8 @@ class EndLink(Struct, frozen=True, kw_only=True):
     """The group stays at its content topic."""
     create_signature: bytes
     """Under the ``Create``, which follows from the link (``engine.crypto.link_create``)."""
+    key_commitment: bytes
+    """To the link's key, 32 bytes."""
 
 
 class Promote(Struct, frozen=True, kw_only=True):
@@ -168,6 +171,17 @@ class MakeEpoch(Struct, frozen=True, kw_only=True):
     commitment: bytes
     """32 bytes; the first 8 are the epoch's id."""
     recipients: frozenset[ParticipantId]
+
+
+def epoch_in(act: "Act") -> MakeEpoch | None:
+    """What an act says of an epoch.  Further ends of a link, without members, say nothing of it."""
+    match act:
+        case MakeEpoch():
+            return act
+        case EndLink(members=members) if members:
+            return MakeEpoch(commitment=act.key_commitment, recipients=members | {ANYONE})
+        case _:
+            return None
 
 
 class Unsupported(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """A group's epochs, as its log has them: who may hold which key, and which are good to send in.
 
 Keys and wraps are elsewhere; here an epoch is the commitment to its key.  The log says who was
-given it: whom its ``MakeEpoch`` entries name, their authors, and whoever an ``Add`` lets read it.
+given it: whom its entries name (``epoch_in``), their authors, and whoever an ``Add`` lets read it.
 Here, every such entry is believed, whether it counts or not: somebody may have acted on it before
 it was known to be void.  Honest members wrap it for ``readers`` alone.  docs/epochs.md has the
 rules.
@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.core.admin_log.acts import Add, EntryId, MakeEpoch
+from engine.core.admin_log.acts import Add, EntryId, epoch_in
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.judging import Judgement, Verdict
 from engine.core.admin_log.readers import ones, readers_of
@@ -96,8 +96,9 @@ def _namings(ancestry: Ancestry, judgement: Judgement) -> dict[bytes, list[int]]
     found: dict[bytes, list[int]] = {}
     for number, entry in enumerate(ancestry.entries):
         is_placed = judgement.verdicts[number] is not Verdict.BACKDATED
-        if isinstance(entry.act, MakeEpoch) and is_placed:
-            found.setdefault(entry.act.commitment, []).append(number)
+        epoch = epoch_in(entry.act)
+        if epoch is not None and is_placed:
+            found.setdefault(epoch.commitment, []).append(number)
     return found
 
 
@@ -173,6 +174,7 @@ def _given(ancestry: Ancestry, numbers: Iterable[int]) -> frozenset[ParticipantI
     found: set[ParticipantId] = set()
     for number in numbers:
         entry = ancestry.entries[number]
-        if isinstance(entry.act, MakeEpoch):
-            found.update(entry.act.recipients, (entry.author,))
+        epoch = epoch_in(entry.act)
+        if epoch is not None:
+            found.update(epoch.recipients, (entry.author,))
     return frozenset(found)

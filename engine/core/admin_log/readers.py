@@ -20,7 +20,7 @@ from itertools import accumulate, compress
 from operator import or_
 from typing import Final, NamedTuple, TypeAlias
 
-from engine.core.admin_log.acts import Add, Entry, MakeEpoch
+from engine.core.admin_log.acts import Add, Entry, epoch_in
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.judging import Judgement, Verdict
 from engine.core.admin_log.room import Place, place_of
@@ -82,9 +82,10 @@ def _named(
 
 def _recipients(entry: Entry) -> _People:
     """The author has to have the key, too."""
-    if not isinstance(entry.act, MakeEpoch):
+    epoch = epoch_in(entry.act)
+    if epoch is None:
         return frozenset()
-    named = entry.act.recipients
+    named = epoch.recipients
     return named if entry.author in named else named | {entry.author}
 
 

@@ -12,15 +12,12 @@ from msgspec.structs import replace
 
 from engine.codec.admin_entry import id_bytes_of
 from engine.core.admin_log.acts import (
-    ANYONE,
     MAX_LAST_MESSAGES,
-    MAX_RECIPIENTS,
     Act,
     EndLink,
     Entry,
     LastMessage,
     Left,
-    MakeEpoch,
     Remove,
 )
 from engine.core.admin_log.judging import Verdict
@@ -143,6 +140,7 @@ class LinkEnd:
                 left=left,
                 topic_name=topic_name_of(self._seed.group.topic_secret),
                 create_signature=sign_link_create(identity, group_id=self._group_id),
+                key_commitment=epoch_commitment(self._group_id, self._seed.group.epoch_keys[0]),
             ),
             group_id=self._group_id,
             lamport_timestamp=2,
@@ -234,16 +232,6 @@ class LinkEnd:
             wait_ms = KEY_OF_CREATOR_MS * (1 + self._entropy.random_unit())
             part.keys.make_none_until(UnixMs(now_ms + int(wait_ms)))
         return part
-
-    def link_epoch(self, part: GovernedPart, *, clock_ms: UnixMs) -> AdminEntry:
-        """The key that the link has, as one that anyone may hold: nobody writes in it any more.
-
-        It is in the log so that newcomers can be given it, or are known to lack it.
-        """
-        commitment = epoch_commitment(self._group_id, self._seed.group.epoch_keys[0])
-        members = sorted(part.governance.state.roles)[: MAX_RECIPIENTS - 1]
-        act = MakeEpoch(commitment=commitment, recipients=frozenset((*members, ANYONE)))
-        return part.governance.entry(act, clock_ms=clock_ms)
 
 
 def _size(left: Left) -> int:

@@ -374,8 +374,6 @@ class GroupSession(GroupQueries):
             self._say_now(entry, builder, now_ms=now_ms)
         if self.governed is None:
             raise LocalProtocolError("the link of this group does not end")
-        epoch = self._link_end.link_epoch(self.governed, clock_ms=clock_ms)
-        self._say_now(epoch, builder, now_ms=now_ms)
         removal = self.governed.entry(act, clock_ms=clock_ms)
         said = self._say_now(removal, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)

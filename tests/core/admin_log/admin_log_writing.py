@@ -8,6 +8,7 @@ from engine.core.ids import ParticipantId, UnixMs
 OWNER, ANNA, BEN, CEM, DORA = (ParticipantId(name) for name in "OABCD")
 PEOPLE = (OWNER, ANNA, BEN, CEM, DORA)
 FIRST = EntryId("first")
+LINK = b"l" * 32
 
 
 def link_end(*members: ParticipantId, left: tuple[Left, ...] = ()) -> EndLink:
@@ -17,6 +18,7 @@ def link_end(*members: ParticipantId, left: tuple[Left, ...] = ()) -> EndLink:
         left=left,
         topic_name=bytes(16),
         create_signature=bytes(64),
+        key_commitment=LINK,
     )
 
 

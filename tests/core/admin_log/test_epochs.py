@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.admin_log.acts import (
+    ANYONE,
     Act,
     Add,
+    EndLink,
     Entry,
     EntryId,
     MakeEpoch,
@@ -43,6 +45,7 @@ from tests.core.admin_log.admin_log_writing import (
     CEM,
     DORA,
     FIRST,
+    LINK,
     OWNER,
     PEOPLE,
     Writing,
@@ -288,6 +291,13 @@ def test_a_fresh_one_is_due_by_our_clock_and_not_by_all_at_once() -> None:
 # --- any log at all, against the definitions read out as sets -------------------------------------
 
 
+def epoch_told(act: Act) -> tuple[bytes, frozenset[ParticipantId]] | None:
+    """Commitment and people: a link's key was given to its members, and to anyone."""
+    if isinstance(act, EndLink) and act.members:
+        return act.key_commitment, frozenset({*act.members, ANYONE})
+    return (act.commitment, act.recipients) if isinstance(act, MakeEpoch) else None
+
+
 def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
     everything = set(oracle.known)
     members = frozenset(oracle.roles(guess))
@@ -298,8 +308,9 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
     }
     makings: dict[bytes, list[Entry]] = {}
     for entry in dated.values():
-        if isinstance(entry.act, MakeEpoch):
-            makings.setdefault(entry.act.commitment, []).append(entry)
+        told = epoch_told(entry.act)
+        if told is not None:
+            makings.setdefault(told[0], []).append(entry)
     ids = Counter(commitment[:8] for commitment in makings)
     found = set()
     for commitment, entries in makings.items():
@@ -309,8 +320,8 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
         first = min(counting, key=lambda one: (one.lamport_timestamp, one.entry_id))
         people = {entry.author for entry in entries}
         for entry in entries:
-            assert isinstance(entry.act, MakeEpoch)
-            people |= entry.act.recipients
+            told = epoch_told(entry.act)
+            people |= told[1] if told else set()
         for name, entry in dated.items():
             if isinstance(entry.act, Add) and entry.act.reads_from is not None:
                 since = entry.act.reads_from
@@ -350,9 +361,9 @@ def readers_by_definition(
 ) -> frozenset[ParticipantId]:
     """``counting``: the entries with the commitment that count."""
     named = {
-        entry.entry_id: {entry.author, *entry.act.recipients}
+        entry.entry_id: {entry.author, *told[1]}
         for entry in counting
-        if isinstance(entry.act, MakeEpoch)
+        if (told := epoch_told(entry.act)) is not None
     }
     first = [names for name, names in named.items() if not oracle.past[name] & named.keys()]
     readers = set.intersection(*first)
@@ -374,7 +385,7 @@ def readers_by_definition(
 
 
 people = st.sampled_from(PEOPLE)
-commitments = st.sampled_from([OLD, NEW, OLD[:8] + NEW[8:], b"3" * 32])
+commitments = st.sampled_from([OLD, NEW, OLD[:8] + NEW[8:], LINK])
 acts = st.one_of(
     st.lists(people, max_size=3).map(lambda members: link_end(*members)),
     st.builds(Add, member=people, reads_from=st.none() | st.integers(1, 9)),
