@@ -282,7 +282,7 @@ Body: TypeAlias = (
 """
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class Content(Struct, frozen=True, kw_only=True, gc=False):
     author: AuthorSequence
     previous_id: MessageId | None
     """This instance's previous content in the channel; None for its first."""

@@ -75,7 +75,7 @@ class StoredReaction(Struct, frozen=True, kw_only=True):
     pending: bool  # Ours, and nobody took it so far.
 
 
-class StoredMessage(Struct, frozen=True, kw_only=True):
+class StoredMessage(Struct, frozen=True, kw_only=True, gc=False):
     """A row.  ``record`` has the text shown now; delivery and holders are of ``shown_id``."""
 
     record: MessageRecord
@@ -254,7 +254,7 @@ class PutMember(Struct, frozen=True, kw_only=True):
     member: MemberRecord
 
 
-class ApplyChannel(Struct, frozen=True, kw_only=True):
+class ApplyChannel(Struct, frozen=True, kw_only=True, gc=False):
     """The writes of the SDS channel of a group, or of an open channel.
 
     What they remove from the log leaves the timeline too: its row, its delivery, every count.
@@ -264,7 +264,7 @@ class ApplyChannel(Struct, frozen=True, kw_only=True):
     writes: tuple[Write, ...]
 
 
-class PutMessage(Struct, frozen=True, kw_only=True):
+class PutMessage(Struct, frozen=True, kw_only=True, gc=False):
     """Insert or replace by message id; ``hidden`` stays as it was."""
 
     message: MessageRecord

@@ -252,7 +252,7 @@ class FileRecord(Struct, frozen=True, kw_only=True):
     """Set if the file is a blob, which travels apart from the message."""
 
 
-class MessageRecord(Struct, frozen=True, kw_only=True):
+class MessageRecord(Struct, frozen=True, kw_only=True, gc=False):
     """One row of a timeline, decrypted, as it will be shown."""
 
     conversation_id: ConversationId

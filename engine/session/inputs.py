@@ -128,7 +128,7 @@ ContactInput: TypeAlias = (
 # --- messages from the network ------------------------------------------------------------------
 
 
-class MessageArrived(Struct, frozen=True):
+class MessageArrived(Struct, frozen=True, gc=False):
     """A Waku message that was not prechecked.
 
     ``stored``: a Store delivered it, so it is not live, whatever its age.  ``if_wanted``: ignore it

@@ -96,7 +96,7 @@ class Ask(Struct, frozen=True, kw_only=True):
         return StoreVersion.V3 if v3 else StoreVersion.V2
 
 
-class HistoryMessage(Struct, frozen=True):
+class HistoryMessage(Struct, frozen=True, gc=False):
     """A message from a Store.  Only its hash has been checked or computed."""
 
     message_hash: WakuHash

@@ -46,7 +46,7 @@ class HistoryEntry(NamedTuple):
     sender_id: ParticipantId | None = None
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """An SDS message as on the wire.
 
     content + lamport = content message; lamport without content = sync; content without lamport =
@@ -111,7 +111,7 @@ class OutgoingState(StrEnum):
     FAILED = "failed"
 
 
-class LogEntry(Struct, frozen=True):
+class LogEntry(Struct, frozen=True, gc=False):
     """A delivered message: everything to remember of it except its raw bytes."""
 
     position: Position
@@ -287,7 +287,7 @@ class SaveStoreQueried(Struct, frozen=True, kw_only=True):
     store_queried_ms: UnixMs
 
 
-class AppendToLog(Struct, frozen=True):
+class AppendToLog(Struct, frozen=True, gc=False):
     """Insert at ``entry.position``, which may lie before messages already there."""
 
     entry: LogEntry

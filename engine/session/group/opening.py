@@ -45,7 +45,7 @@ class TextRead(NamedTuple):
     spans: tuple[SpanRecord, ...]
 
 
-class OpenedEnvelope(Struct, frozen=True, kw_only=True):
+class OpenedEnvelope(Struct, frozen=True, kw_only=True, gc=False):
     """An envelope that passed all checks that come before membership."""
 
     envelope_hash: bytes

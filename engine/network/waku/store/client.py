@@ -46,7 +46,7 @@ CHECKED_TOGETHER: Final = 25
 """Messages checked before other tasks get a turn: about half a millisecond of work."""
 
 
-class StoredMessage(Struct, frozen=True, kw_only=True):
+class StoredMessage(Struct, frozen=True, kw_only=True, gc=False):
     """``message`` and ``pubsub_topic`` are None if only hashes were requested."""
 
     message_hash: WakuHash
