@@ -17,7 +17,7 @@ from engine.core.ids import ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import read_entry, sign_entry
 from engine.session.group import epoch_keys, governance
-from engine.session.group.epoch_keys import ASK_MOST_MS
+from engine.session.group.epoch_keys import TRY_AGAIN_MS
 from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, NOW, Circle
 from tests.session.test_governed_rows import told
@@ -132,7 +132,7 @@ def test_who_has_no_room_for_a_fresh_key_goes_on_and_tries_again_later() -> None
     counted = circle["Cem"].session.counted()
     assert counted["group.no_room_for_a_key"] == 1
     assert circle.shown("Anna") == ["in the key of before"]
-    circle.now = UnixMs(circle.now + ASK_MOST_MS)
+    circle.now = UnixMs(circle.now + TRY_AGAIN_MS)
     circle.live(150)
     assert circle["Cem"].session.counted()["group.no_room_for_a_key"] == 2
 

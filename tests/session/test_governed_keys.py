@@ -18,7 +18,7 @@ from engine.core.ids import UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import sign_entry
 from engine.crypto.sealed import SealedGroup, epoch_commitment
-from engine.session.group import epoch_keys
+from engine.session.group import key_questions
 from engine.session.group.epoch_keys import CLOCKS_DIFFER_MS
 from engine.sim.session_participant import SessionParticipant
 from proto import sds_pb2
@@ -173,7 +173,7 @@ def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: 
 def test_who_asks_for_key_after_key_keeps_nobody_else_from_an_answer(
     circle: Circle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch_keys, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(key_questions, "MAX_ANSWERS", 2)
     circle.remove("Ben", by="Olga")
     circle.admit("Ben")
     newer, older = (one.commitment for one in circle.part("Olga").governance.state.epochs)

@@ -5,17 +5,15 @@ has to be said first comes back as ``Saying``s, each with the epoch to say it in
 wraps are sealed in an epoch that the members have already.  Times are our own clock's.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from engine.codec.admin_entry import id_bytes_of
 from engine.codec.epochs import decode_wraps
 from engine.core.admin_log.acts import MAX_RECIPIENTS, MakeEpoch
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES, Epoch
 from engine.core.content import (
-    MAX_KEYS_WANTED,
     AdminEntry,
     Governing,
     KeysWanted,
@@ -60,17 +58,13 @@ from engine.crypto.epochs import (
 from engine.crypto.sealed import epoch_commitment
 from engine.session.gap_book import GapBook
 from engine.session.group.governance import Governance
+from engine.session.group.key_questions import KeyQuestions
 from engine.session.group.saved import SavedGroup
 from engine.session.transitions import GovernanceNoted, TransitionBuilder
 
-ASK_FIRST_MS: Final = 20_000
-"""A wrap may be on its way."""
-ASK_MOST_MS: Final = 3_600_000
-ANSWER_WITHIN_MS: Final = 5_000
-"""Of several who could answer, the first one does."""
+TRY_AGAIN_MS: Final = 3_600_000
+"""After the log had no room for an entry of ours."""
 CLOCKS_DIFFER_MS: Final = 5 * 60_000
-MAX_ANSWERS: Final = 64
-"""Keys to be wrapped again that are remembered at one time."""
 MAX_CHUNKS: Final = 16
 """Wraps kept that came before the entry they belong to."""
 
@@ -118,9 +112,7 @@ class EpochKeys:
             self._theirs[prekey.author] = prekey
         self._opener = self._make_opener()
         self._chunks: deque[bytes] = deque(maxlen=MAX_CHUNKS)
-        self._answers: dict[tuple[ParticipantId, bytes], UnixMs] = {}
-        self._ask_at_ms: UnixMs | None = None
-        self._ask_every_ms = ASK_FIRST_MS
+        self._questions = KeyQuestions(entropy, counters)
         self._fresh_after: tuple[bytes, UnixMs] | None = None
         self._no_room_until_ms = UnixMs(0)
         """No entry of ours had room in the log: a key is made by itself no sooner than this."""
@@ -381,7 +373,7 @@ class EpochKeys:
             case PrekeyTold(data=data):
                 self._take_prekey(who, data, builder)
             case KeyWraps(data=data):
-                self._answered_by_others(data)
+                self._questions.answered_by_others(data)
                 self._open(data, builder, clock_ms=clock_ms)
             case KeysWanted(commitments=commitments):
                 self._take_question(who, commitments, now_ms=now_ms)
@@ -436,10 +428,7 @@ class EpochKeys:
                 self._open(chunk, builder, clock_ms=clock_ms)
             except RemoteProtocolError as error:
                 self._counters.add(f"group.{error.reason}")
-        if not self._lacking():
-            self._ask_at_ms, self._ask_every_ms = None, ASK_FIRST_MS
-        elif self._ask_at_ms is None:
-            self._ask_at_ms = UnixMs(now_ms + ASK_FIRST_MS)
+        self._questions.follow(self._lacking(), now_ms=now_ms)
 
     # --- asking and answering -------------------------------------------------------------------
 
@@ -454,39 +443,30 @@ class EpochKeys:
         by_commitment = {one.commitment: one for one in self._epochs}
         for commitment in commitments:
             epoch = by_commitment.get(commitment)
-            is_ours = who != self._own_id and commitment in self._keys
-            if epoch is None or not is_ours or (who, commitment) in self._answers:
+            if epoch is None or who == self._own_id or commitment not in self._keys:
                 continue
-            if not may_wrap_for(epoch, who, members=self._members):
-                self._counters.add("group.key_not_given")
-            elif not self._has_room_for(who):
-                self._counters.add("group.too_many_questions")
+            if may_wrap_for(epoch, who, members=self._members):
+                self._questions.hear(who, commitment, now_ms=now_ms)
             else:
-                wait_ms = int(self._entropy.random_unit() * ANSWER_WITHIN_MS)
-                self._answers[who, commitment] = UnixMs(now_ms + wait_ms)
+                self._counters.add("group.key_not_given")
 
-    def _has_room_for(self, asker: ParticipantId) -> bool:
-        """Whoever asked most gives way, so that nobody can keep others from being answered."""
-        if len(self._answers) < MAX_ANSWERS:
-            return True
-        asked = Counter(who for who, _ in self._answers)
-        ((most, count),) = asked.most_common(1)
-        if count <= asked[asker] + 1:
-            return False
-        del self._answers[next(one for one in reversed(self._answers) if one[0] == most)]
-        return True
+    def _ask(self, *, now_ms: UnixMs) -> list[Saying]:
+        asked = self._questions.to_ask(self._lacking(), now_ms=now_ms)
+        by_carrier = groupby(asked, lambda one: self._carrier_for(one, self._own_id))
+        return [Saying(carrier, KeysWanted(tuple(wanted))) for carrier, wanted in by_carrier]
 
-    def _answered_by_others(self, chunk: bytes) -> None:
-        wraps = decode_wraps(chunk)
-        for who, commitment in [*self._answers]:
-            if commitment == wraps.commitment and wraps.find(id_bytes_of(who)) is not None:
-                del self._answers[who, commitment]
+    def _answer(self, *, now_ms: UnixMs) -> list[Saying]:
+        return [
+            Saying(self._carrier_for(commitment, who), KeyWraps(chunk))
+            for who, commitment in self._questions.due_answers(now_ms=now_ms)
+            for chunk in self._wraps(commitment, (who,))
+        ]
 
     # --- time -----------------------------------------------------------------------------------
 
     def next_deadline(self, offset_ms: int) -> UnixMs | None:
-        due = [*self._answers.values()]
-        due += [each for each in (self._ask_at_ms, self._theirs_until_ms) if each is not None]
+        due = self._questions.deadlines()
+        due += () if self._theirs_until_ms is None else (self._theirs_until_ms,)
         if self._own_id in self._members:
             prekey_ms = self._prekey_due_ms() - offset_ms
             prekey_ms = max(prekey_ms, self._no_room_until_ms)
@@ -530,7 +510,7 @@ class EpochKeys:
         if self._theirs_until_ms is not None and self._theirs_until_ms <= now_ms:
             self._theirs_until_ms = None
         if self._own_id not in self._members:
-            self._answers.clear()
+            self._questions.forget_answers()
             return []
         is_fresh_due = self._is_fresh_due(clock_ms)
         may_make = self.waiting_in(now_ms) is None and self._no_room_until_ms <= now_ms
@@ -549,13 +529,8 @@ class EpochKeys:
             builder.writes.append(
                 SaveOwnPrekeys(conversation_id=self._conversation_id, prekeys=self._prekeys)
             )
-        sayings += self._questions(now_ms=now_ms)
-        for (who, commitment), due_ms in [*self._answers.items()]:
-            if due_ms <= now_ms:
-                del self._answers[who, commitment]
-                carrier = self._carrier_for(commitment, who)
-                wraps = self._wraps(commitment, (who,))
-                sayings += [Saying(carrier, KeyWraps(chunk)) for chunk in wraps]
+        sayings += self._ask(now_ms=now_ms)
+        sayings += self._answer(now_ms=now_ms)
         step = self._step()
         if isinstance(step, SendIn):
             sayings += [Saying(step.epoch.commitment, body) for body in bodies]
@@ -569,7 +544,7 @@ class EpochKeys:
             return self.prepare(builder, clock_ms=clock_ms, fresh=fresh)
         except CommandError:
             self._counters.add("group.no_room_for_a_key")
-            self._no_room_until_ms = UnixMs(now_ms + ASK_MOST_MS)
+            self._no_room_until_ms = UnixMs(now_ms + TRY_AGAIN_MS)
             return None
 
     def _make_prekey(self, *, clock_ms: UnixMs) -> PrekeyTold:
@@ -583,16 +558,3 @@ class EpochKeys:
         )
         self._prekeys = tuple(one for one in self._prekeys if one not in gone)
         return bool(gone)
-
-    def _questions(self, *, now_ms: UnixMs) -> list[Saying]:
-        if self._ask_at_ms is None or self._ask_at_ms > now_ms:
-            return []
-        lacking = self._lacking()
-        if not lacking:
-            self._ask_at_ms = None
-            return []
-        self._ask_every_ms = min(2 * self._ask_every_ms, ASK_MOST_MS)
-        self._ask_at_ms = UnixMs(now_ms + self._ask_every_ms)
-        asked = lacking[:MAX_KEYS_WANTED]
-        by_carrier = groupby(asked, lambda one: self._carrier_for(one, self._own_id))
-        return [Saying(carrier, KeysWanted(tuple(wanted))) for carrier, wanted in by_carrier]
