@@ -12,13 +12,14 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF
+from PySide6.QtGui import QFont, QFontMetricsF, QTextLayout, QTextOption
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
 from ui.file_words import has_problem
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
+from ui.marked_text import utf16_slice
 from ui.theme import Theme, Typeface
 from ui.timeline.album import Tile, album_tiles
 from ui.timeline.bodies import Body, BodyLayouts
@@ -92,7 +93,10 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
 
 
 class LineBox(Struct, frozen=True, kw_only=True):
-    """Day pill, unread line and system line: one text in the middle."""
+    """Day pill, unread line and system line: one text in the middle.
+
+    Only a system line may be broken into several.
+    """
 
     height: float
     words: str
@@ -181,8 +185,8 @@ class Measure:
                 words = new_since_words(since_ms, local_time(self.now_ms()).date())
                 return self._line(words, strong(self.theme.type.caption), above=5, below=4)
             case SystemRow(message=message) | HeldRow(message=message):
-                words = f"{kind_words(message)} · {self._time(message)}"
-                return self._line(words, self.theme.type.caption.font, above=7, below=5)
+                # The time stays on the line of the last word.
+                return self._system(f"{kind_words(message)}\u00a0·\u00a0{self._time(message)}")
 
     def _card(self, row: GapRow | LostRow | EarlierRow | HeldTitleRow) -> CardBox:
         cards = Cards(
@@ -218,6 +222,15 @@ class Measure:
         width = advance(font, shown)
         rect = QRectF(self.geometry.centre - width / 2, above, width, line)
         return LineBox(height=above + line + below, words=shown, rect=rect)
+
+    def _system(self, words: str) -> LineBox:
+        """All of it, beside the thread, whose bead would cover what is below."""
+        face, g = self.theme.type.caption, self.geometry
+        lines = _broken(words, face.font, g.right - g.bubble_left)
+        width = max(advance(face.font, line) for line in lines)
+        height = face.line_height * len(lines)
+        rect = QRectF(max(g.bubble_left, g.centre - width / 2), 7, width, height)
+        return LineBox(height=height + 12, words="\n".join(lines), rect=rect)
 
     # bubbles ------------------------------------------------------------------------------------
 
@@ -537,3 +550,20 @@ def _end_of_file(file: FileBox | None, room: float) -> float:
 def _end_of(chips: Sequence[Chip]) -> float:
     """Where the last row of chips ends."""
     return chips[-1].rect.right()
+
+
+def _broken(words: str, font: QFont, room: float) -> list[str]:
+    """The lines that it takes; words that are longer than one are broken, too."""
+    if advance(font, words) <= room:
+        return [words]
+    layout, lines = QTextLayout(words, font), []
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    layout.beginLayout()
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(room)
+        end = line.textStart() + line.textLength()
+        lines.append(utf16_slice(words, line.textStart(), end).strip())
+    layout.endLayout()
+    return lines
