@@ -41,6 +41,8 @@ class InvitePreview(Struct, frozen=True, kw_only=True):
     asks_first: bool = False
     """The inviter's device has to let us in: the link itself opens nothing."""
     expires_ms: UnixMs | None = None
+    is_over: bool = False
+    """Anyone with the link was in the group, which we are not in any more, until it ended."""
 
 
 class ContactPreview(Struct, frozen=True, kw_only=True):

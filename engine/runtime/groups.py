@@ -128,6 +128,8 @@ class Groups:
             key, expires_ms = invite.public_key, invite.expires_ms
         else:
             key, expires_ms = invite.admin_public_key, None
+        is_in = self._is_in(invite.conversation_id)
+        is_known = invite.conversation_id in self._conversations
         return InvitePreview(
             conversation_id=invite.conversation_id,
             group_name=invite.group_name,
@@ -135,9 +137,10 @@ class Groups:
             admin_fingerprint=fingerprint_of(key),
             node_addresses=invite.node_addresses,
             service_nodes=invite.service_nodes,
-            already_joined=self._is_in(invite.conversation_id),
+            already_joined=is_in,
             asks_first=isinstance(invite, StrongInvite),
             expires_ms=expires_ms,
+            is_over=is_known and not is_in and not isinstance(invite, StrongInvite),
         )
 
     def _parse(self, link: str) -> Invite | StrongInvite:

@@ -39,7 +39,11 @@ async def test_a_link_ends_people_are_invited_and_all_of_it_lasts(person: MakePe
     await dora.engine.timeline.send_text(group, "hello")
     await anna.until(shows("hello"))
     await cem.engine.groups.join(link)
+    assert not cem.engine.groups.preview_invite(link).is_over, "before one hears of it"
     await cem.until(governed(lambda view: view.is_link_over))
+    for one in (ben, cem):
+        assert one.engine.groups.preview_invite(link).is_over
+    assert not anna.engine.groups.preview_invite(link).is_over, "she is in it"
     assert "we two" not in await texts(cem, group)
     await let_in(cem, olga, group)
     for one in (olga, anna, cem, dora):

@@ -331,12 +331,12 @@ class ScriptedEngine(
         return f"{GOOD_LINK}/{conversation_id}"
 
     def preview_invite(self, link: str) -> InvitePreview:
-        if not link.startswith("causerie:join/"):
-            raise InviteError(LinkFlaw.FOREIGN, LinkKind.INVITATION)
         if not link.startswith(GOOD_LINK):
-            raise InviteError(LinkFlaw.CUT_OFF, LinkKind.INVITATION)
+            flaw = LinkFlaw.CUT_OFF if link.startswith("causerie:join/") else LinkFlaw.FOREIGN
+            raise InviteError(flaw, LinkKind.INVITATION)
         return InvitePreview(
-            conversation_id=ConversationId("joined"),
+            conversation_id=self.link_over or ConversationId("joined"),
+            is_over=bool(self.link_over),
             group_name="Tide Gauge",
             inviter_name="Maya",
             admin_fingerprint=FINGERPRINT,

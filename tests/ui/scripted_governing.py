@@ -31,6 +31,8 @@ _DAY_MS = 24 * 3600 * 1000
 class ScriptedGoverning:
     """Hands ``ScriptedEngine`` its ``governing``."""
 
+    link_over = ConversationId("")
+    """A group that one is not in any more: what every invitation is to."""
     views: dict[ConversationId, ConversationView]
     failures: dict[str, list[Exception]]
     calls: list[tuple[str, object]]

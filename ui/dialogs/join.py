@@ -75,6 +75,9 @@ class InviteCard(Card):
         if preview.already_joined:
             already = tr("You are in this group already.")
             inviter = f"{inviter} {already}"
+        elif preview.is_over:
+            over = tr("Its link ended when somebody was removed, and lets nobody in any more.")
+            inviter = f"{inviter} {over}"
         self._inviter.setText(inviter)
         while (item := self._details.takeAt(0)) is not None:
             widget = item.widget()
@@ -126,7 +129,7 @@ class JoinForm(PastedLink[InvitePreview]):
         if self.found is None:
             return tr("Join")
         words = tr("Ask to join {group}") if self.found.asks_first else tr("Join {group}")
-        if self.found.already_joined:
+        if self.found.already_joined or self.found.is_over:
             words = tr("Open {group}")
         return words.format(group=one_line(self.found.group_name, 30))
 

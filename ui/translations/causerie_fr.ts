@@ -3112,6 +3112,10 @@
         <translation>Son index de tous les messages.</translation>
     </message>
     <message>
+        <source>Its link ended when somebody was removed, and lets nobody in any more.</source>
+        <translation>Son lien a pris fin quand quelqu’un a été retiré, et ne fait plus entrer personne.</translation>
+    </message>
+    <message>
         <source>Its log of changes is too large to be handed to anybody new. {name} can begin a new group.</source>
         <translation>Son journal des changements est trop grand pour être remis à quelqu’un de nouveau. {name} peut créer un nouveau groupe.</translation>
     </message>

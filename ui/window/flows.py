@@ -106,7 +106,7 @@ class Flows(QObject):
     def _join_flow(self, given: str) -> Flow:
         async def agree(link: str) -> None:
             invite = self._engine.groups.preview_invite(link)
-            if invite.already_joined:
+            if invite.already_joined or invite.is_over:
                 joined.append(invite.conversation_id)
             else:
                 joined.append(await self._engine.groups.join(link))

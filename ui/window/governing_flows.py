@@ -132,6 +132,10 @@ class GoverningFlows(QObject):
     def _show_joins(self, joins: tuple[JoinView, ...]) -> None:
         self._waiting.update({join.conversation_id: join for join in joins})
         self._window.panel.show_joins(joins)
+        now = self._context.now()
+        words = {join.conversation_id: join_words(join, now) for join in joins}
+        self._pane.governance.know_joins(words)
+        self._pane.judge_standing()
 
     def _conversation_added(self, event: ConversationAdded) -> None:
         """Whoever waited may look elsewhere by now."""

@@ -194,7 +194,9 @@ class ConversationHeader(Area):
         group.setAccessibleName(tr("Group menu"))
         person.setAccessibleName(tr("Menu of this person"))
         self._add(group, tr("About this group"), "info", self.about_requested.emit)
-        self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
+        self._invite_action = self._add(
+            group, tr("Invitation link…"), "join", self.invite_requested.emit
+        )
         self._add_search(group)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_view(group)
@@ -345,6 +347,7 @@ class ConversationHeader(Area):
         self._group_picture = b"" if view is None else view.picture
         self._is_out = is_out(view)
         self._leave_action.setText(tr("Remove…") if self._is_out else tr("Leave group…"))
+        self._invite_action.setVisible(not self._is_out)
 
     def _say_about(self, conversation: ConversationView, name: str) -> None:
         """An open channel has a page of its own, in its menu: nobody in it is known."""

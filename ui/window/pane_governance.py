@@ -5,18 +5,19 @@ removed, and above it that a member bears the name of somebody else whose key th
 before that is answered nothing is sent.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
+from engine.core.ids import ConversationId
 from engine.events import ConversationView, MemberView
 from engine.governance_views import AskingView, GovernanceView
 from ui.conversation_words import is_group
 from ui.foreign_text import one_line
-from ui.governing_words import asking_title, is_out, removed_words
+from ui.governing_words import JoinWords, asking_title, is_out, removed_words
 from ui.namesakes import Namesake, namesakes
 from ui.timeline.rows import Withheld
 from ui.translate import tr
@@ -52,6 +53,7 @@ class PaneGovernance(QObject):
         self._conversations = conversations
         self.known_apart: frozenset[str] = frozenset()
         """Keys of namesakes whom the user told apart."""
+        self._coming: Mapping[ConversationId, JoinWords] = {}
         self.asking = StandingBar(edge="bottom")
         self.out = StandingBar()
         self.namesake = StandingBar("warnBg")
@@ -70,6 +72,10 @@ class PaneGovernance(QObject):
     @property
     def replaces_composer(self) -> bool:
         return self.out.is_wanted
+
+    def know_joins(self, coming: Mapping[ConversationId, JoinWords]) -> None:
+        """How it stands with groups that we ask to be let into; ``show_of`` says it."""
+        self._coming = coming
 
     def show_of(
         self, conversation: ConversationView | None, told: GovernanceView | None = None
@@ -123,16 +129,22 @@ class PaneGovernance(QObject):
         if view is None or not is_out(view):
             self.out.show_nothing()
             return
-        self._reason = removed_words(view)
-        self.out.show_standing(
-            "out",
-            self._reason,
+        title = self._reason = removed_words(view)
+        words = (
             tr("It lets nobody in any more. Ask somebody in the group for an invitation.")
             if view.is_link_over
             else tr(
                 "You can read what is here. To come back, ask somebody in the group for a new"
                 " invitation."
-            ),
+            )
+        )
+        coming = self._coming.get(view.conversation_id)
+        if coming is not None and coming.goes_on:
+            title, words = coming.title, coming.words
+        self.out.show_standing(
+            "out",
+            title,
+            words,
             (
                 (tr("Export…"), "plain", self.export_requested.emit),
                 (tr("Remove…"), "danger", self.leave_requested.emit),
