@@ -372,6 +372,38 @@ def test_a_newcomer_waits_for_nothing_that_they_may_not_read(circle: Circle) -> 
     assert not circle["Dora"].session.buffers().missing
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_nobody_sends_a_newcomer_what_they_may_not_read(circle: Circle, *, restarts: bool) -> None:
+    """The whole past went out again whenever the newcomer said what is there."""
+    for number in range(30):
+        circle.say("Ben", f"before {number}")
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora", by="Anna", reads_from=None)
+    circle.say("Dora", "hello")
+    for name in NAMES if restarts else ():
+        circle[name].restart(now_ms=circle.now)
+    circle.live(300)
+    useless = circle["Dora"].counters["group.not_for_us"]
+    assert useless < 30, "what made their key known is sealed in the one before"
+
+
+def test_a_newcomer_is_sent_what_they_lack_of_what_they_may_read(circle: Circle) -> None:
+    """Nothing names it any more: it is known only from what the newcomer says is there."""
+    circle.say("Ben", "too early")
+    circle.remove("Cem", by="Olga")
+    circle.say("Ben", "since then")
+    since = circle.part("Olga").governance.state.epochs[0].lamport_timestamp
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora", by="Anna", reads_from=since)
+    circle.is_lost = lambda name, _payload: name == "Dora"
+    for number in range(30):
+        circle.say("Anna", f"after {number}")
+    circle.is_lost = lambda _name, _payload: False
+    circle.live(300)
+    after = [f"after {number}" for number in range(30)]
+    assert circle.shown("Dora") == ["since then", *after]
+
+
 def test_who_may_read_nothing_of_before_knows_it_unless_they_were_here_before(
     circle: Circle,
 ) -> None:

@@ -6,6 +6,7 @@ disk: discard it and build it again from ``ChannelState``.  Signing, sealing, st
 display are handled elsewhere.  The channel keeps no content once a message is delivered.
 """
 
+from collections.abc import Callable
 from typing import assert_never
 
 from engine.core.counters import Counters
@@ -236,13 +237,11 @@ class SdsChannel:
 
     def before(self, position: Position, count: int) -> tuple[MessageId, ...]:
         """The newest messages up to this one, and the next one of its author, if it is here."""
-        log = self._parts.log
-        found = log.newest_up_to(position.lamport_timestamp, count - 1)
-        entry = log.get(position.message_id)
-        if entry is not None and entry.author is not None:
-            following = log.id_of(entry.author.instance_id, entry.author.sequence + 1)
-            found += [] if following is None else [following]
-        return tuple(dict.fromkeys(found))
+        return self._parts.log.before(position, count)
+
+    def send_nothing_before(self, reads_after: Callable[[ParticipantId], Position | None]) -> None:
+        """``reads_after``: a member can read nothing up to there, whatever their claim lacks."""
+        self._parts.reads_after = reads_after
 
     def untaken(self) -> tuple[OutgoingEntry, ...]:
         """Messages of ours that are to be sent, and that nobody has taken so far."""

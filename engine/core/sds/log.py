@@ -19,7 +19,7 @@ from functools import lru_cache
 from heapq import nlargest
 from itertools import filterfalse
 
-from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 from engine.core.sds.authors import Author
 from engine.core.sds.log_order import CHUNK_ROWS, LogOrder, Place
 from engine.core.sds.log_table import LogTable
@@ -242,9 +242,16 @@ class LogIndex:
         """The newest messages, newest first."""
         return [*map(self._table.id_of, reversed(self._order.newest(count)))]
 
-    def newest_up_to(self, latest: int, count: int) -> list[MessageId]:
-        """The newest messages up to a Lamport timestamp, oldest first."""
-        return [*map(self._table.id_of, self._order.before((latest + 1, _FIRST_ID), count))]
+    def before(self, position: Position, count: int) -> tuple[MessageId, ...]:
+        """The newest messages up to this one, and the next one of its author, if it is here."""
+        latest = position.lamport_timestamp
+        rows = self._order.before((latest + 1, _FIRST_ID), count - 1)
+        found = [*map(self._table.id_of, rows)]
+        entry = self.get(position.message_id)
+        if entry is not None and entry.author is not None:
+            following = self.id_of(entry.author.instance_id, entry.author.sequence + 1)
+            found += [] if following is None else [following]
+        return tuple(dict.fromkeys(found))
 
     def causal_history(
         self, count: int, latest: int | None = None, *, ahead: int = 0

@@ -194,9 +194,11 @@ class AckReview:
     def _lacking(self, sender_id: ParticipantId, now_ms: UnixMs) -> list[LogEntry]:
         """Entries that the member lacks, by Lamport timestamp: it can deliver the oldest at once.
 
-        Leaves out what was sent a moment ago, and what waits there for another missing message.
+        Leaves out what was sent a moment ago, what waits there for another missing message, and
+        what the member cannot read.
         """
         parts, limit = self._parts, self._parts.config.push_per_claim
+        reads_after = parts.reads_after(sender_id)
         found: list[LogEntry] = []
         for numbers in parts.claims.lacking(sender_id):
             looked_at = islice(numbers, _LOOKED_AT * limit)  # Whatever its filter says.
@@ -208,6 +210,7 @@ class AckReview:
                 and not parts.answers.is_too_soon(message_id, sender_id, now_ms)
                 and not parts.claims.perhaps_received(sender_id, message_id)
                 and (entry := parts.log.get(message_id)) is not None
+                and (reads_after is None or reads_after < entry.position)
                 and not parts.claims.holds_aside(sender_id, entry.position.lamport_timestamp)
             )
             found += islice(wanted, limit)

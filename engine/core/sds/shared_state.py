@@ -6,7 +6,7 @@ changes of holders and gap become one event each at the end of a step.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,6 +18,7 @@ from engine.core.ids import (
     InstanceId,
     MessageId,
     ParticipantId,
+    Position,
     UnixMs,
 )
 from engine.core.sds.bloom import BloomFilter
@@ -108,6 +109,8 @@ class SharedState:
     budget: AnswerBudget
     timer: SyncTimer
     store: StoreQueries
+    reads_after: Callable[[ParticipantId], Position | None] = lambda _who: None
+    """Up to where a member can read nothing, so that it is no use to send that."""
 
     def __post_init__(self) -> None:
         self.set_members(self.members)

@@ -8,7 +8,7 @@ start, or a crash between an entry and its judgement, shows no row twice and lea
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from engine.core.admin_log.acts import (
     SetPicture,
     SetTopic,
 )
+from engine.core.admin_log.epochs import Epoch
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminState
 from engine.core.errors import LocalProtocolError
@@ -159,6 +160,14 @@ class Deeds:
         """Where the message is that an entry came in; None if it came with our admission."""
         deed = self._places.get(entry_id)
         return deed.position if deed is not None else None
+
+    def reads_after(self, who: ParticipantId, epochs: Sequence[Epoch]) -> Position | None:
+        """Where the first key begins that somebody was given, if there are earlier ones.
+
+        ``epochs``: the newest first.
+        """
+        first = next((one for one in reversed(epochs) if who in one.readers), None)
+        return None if first is None or first is epochs[-1] else self.place_of(first.entry_id)
 
     def follow(self, state: AdminState, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Give rows to what counts now, and take those of what does not."""

@@ -136,6 +136,7 @@ class GovernedPart:
         """The message that ended the link of the group; looked up whenever it is to be told."""
         self._tell_at_ms: UnixMs | None = None
         self._tell_every_ms = TELL_FIRST_MS
+        channel.send_nothing_before(lambda who: self._deeds.reads_after(who, self._seen.epochs))
 
     @property
     def governance(self) -> Governance:

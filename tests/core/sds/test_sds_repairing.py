@@ -252,6 +252,18 @@ def test_what_waits_at_the_other_for_another_message_is_not_sent_to_it() -> None
     assert pushed(alice.handle(stuck, now_ms=after(60_000))) == [id_of(first), id_of(second)]
 
 
+def test_what_a_member_cannot_read_is_not_sent_to_it_unasked() -> None:
+    alice = member()
+    first, second = (opened(alice.send(text, now_ms=NOW))[0] for text in ("x", "y"))
+    place = alice.channel.snapshot().log[0].position
+    assert place.message_id == id_of(first)
+    alice.channel.send_nothing_before({BOB: place}.get)
+    claim = sync(BOB, lamport=NOW + 1, holdings=holds())
+    assert pushed(alice.handle(claim, now_ms=after(60_000))) == [id_of(second)]
+    by_another = sync(CAROL, lamport=NOW + 2, holdings=holds())
+    assert id_of(first) in pushed(alice.handle(by_another, now_ms=after(60_000)))
+
+
 def test_who_asked_and_then_claims_to_hold_it_gets_no_answer() -> None:
     theirs = content(CAROL, "x", sequence=1)
     alice = knows(theirs)
