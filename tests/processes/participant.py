@@ -17,8 +17,9 @@ from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
+from engine.core.errors import CommandError, CommandRefusal
 from engine.core.faults import parse_fault_spec
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationAdded,
@@ -154,6 +155,21 @@ async def obey_about_people(engine: Engine, group: ConversationId, command: dict
             raise ValueError(other)
 
 
+async def remove(engine: Engine, group: ConversationId, who: ParticipantId) -> None:
+    """As its user would: again while the group is being read, and not who is out already."""
+    while True:
+        try:
+            view = engine.governing.view(group)
+            if view is None or who in view.roles:
+                await engine.governing.remove(group, who)
+        except CommandError as error:
+            if error.refusal is not CommandRefusal.STILL_LOADING:
+                raise
+        else:
+            return
+        await asyncio.sleep(0.05)
+
+
 async def obey_about_governing(
     engine: Engine, group: ConversationId, command: dict[str, str]
 ) -> None:
@@ -173,6 +189,13 @@ async def obey_about_governing(
             view = engine.governing.view(group)
             told = {"group": group, "role": ""} if view is None else told_of(view)
             tell(answer="governing", joins=len(engine.governing.joins()), **told)
+        case "members":
+            known = {one.conversation_id: one.members for one in await engine.conversations()}
+            names = {one.name: one.participant_id for one in known[group] if not one.has_left}
+            tell(answer="members", names=names)
+        case "remove":
+            await remove(engine, group, ParticipantId(command["who"]))
+            tell(answer="removed", group=group)
         case "deeds":
             rows = [m.deed for m in await whole_log(engine, group) if m.deed is not None]
             tell(answer="deeds", deeds=[[deed.kind, deed.about] for deed in rows])
@@ -193,7 +216,7 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
             tell(answer="saved", text=command["text"], id=message_id)
         case "send_file" | "fetch" | "file" | "save_file":
             await obey_about_file(engine, group, command)
-        case "govern" | "invite" | "governing" | "deeds":
+        case "govern" | "invite" | "governing" | "members" | "remove" | "deeds":
             await obey_about_governing(engine, group, command)
         case "log":
             messages = await whole_log(engine, group)
