@@ -208,7 +208,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     ids = [group.conversation_id for group in groups]
     ids += [channel.conversation_id for channel in channels]
     ids += [person.conversation_id for person in people]
-    summaries = [store.summary(conversation_id) for conversation_id in ids]
+    summaries = [each.summary for each in store.listed(ids).values()]
     findings.sections["identity"] = {
         "present": True,
         "name": profile.name,

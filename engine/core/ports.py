@@ -56,8 +56,7 @@ class StoredQuote(Struct, frozen=True, kw_only=True):
     position: Position
     sender_id: ParticipantId
     is_own: bool
-    text: str
-    """Of a text, or a file's caption or else its name, within bounds; empty for other rows."""
+    text: str  # Of a text, or a file's caption or else its name, within bounds; or empty.
     spans: tuple[SpanRecord, ...]
     retracted: bool
     hidden: bool  # It is in no page: deleted here, or its sender is muted.
@@ -83,23 +82,20 @@ class StoredMessage(Struct, frozen=True, kw_only=True, gc=False):
     holders: tuple[HolderEntry, ...]
     shown_id: MessageId | None = None
     """The edit or the retraction that decides what is shown; None: nobody changed the message."""
-    edited_ms: UnixMs | None = None
-    """When ``shown_id`` was said, by its author's clock, if it is an edit."""
+    edited_ms: UnixMs | None = None  # When an edit was said, by its author's clock.
     retracted: bool = False
     quote: StoredQuote | None = None  # What ``record.reply_to`` names, if it is here.
     quotes_before: bool = False  # It is not: from before we came, in keys that we were not given.
     reactions: tuple[StoredReaction, ...] = ()
     """The most frequent first, then the earliest.  None of a retracted message."""
-    more_reactions: int = 0
-    """Further emoji, beyond ``rules.MAX_REACTIONS_SHOWN``."""
+    more_reactions: int = 0  # Further emoji, beyond ``rules.MAX_REACTIONS_SHOWN``.
     deleted_by: ParticipantId | None = None  # The admin who did; ``retracted`` is set, too.
 
 
 class StoredVersion(Struct, frozen=True, kw_only=True):
     """A text that a message had or has; empty once the message is retracted."""
 
-    message_id: MessageId
-    """Of the message itself, or of the edit."""
+    message_id: MessageId  # Of the message itself, or of the edit.
     text: str
     spans: tuple[SpanRecord, ...]
     sent_ms: UnixMs
@@ -154,13 +150,18 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     last_message: StoredMessage | None
     waiting_to_send: int
     """Own rows of these kinds that are only saved; nobody waits for a notice such as a join."""
-    failed: int
-    """Own rows of these kinds that were given up."""
-    mentions: int = 0
-    """How many of the unread ones mention us."""
+    failed: int  # Own rows of these kinds that were given up.
+    mentions: int = 0  # How many of the unread ones mention us.
     first_mention: Position | None = None
-    last_annotation: StoredAnnotation | None = None
-    """The newest one that counts, if it is later than ``last_message``."""
+    last_annotation: StoredAnnotation | None = None  # If it is later than ``last_message``.
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """What the conversation list shows of one."""
+
+    summary: ConversationSummary
+    members: tuple[MemberRecord, ...]  # As ``ProfileStore.members``.
+    muted: frozenset[ParticipantId]  # Members whose rows are hidden.
 
 
 class SaveProfile(Struct, frozen=True, kw_only=True):
@@ -171,16 +172,14 @@ class PutGroup(Struct, frozen=True, kw_only=True):
     """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
 
     group: GroupRecord
-    initial_state: ChannelState | None = None
-    """The initial clock of a new group; otherwise None."""
+    initial_state: ChannelState | None = None  # The initial clock of a new group.
 
 
 class PutOpenChannel(Struct, frozen=True, kw_only=True):
     """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
 
     channel: OpenChannelRecord
-    initial_state: ChannelState | None = None
-    """The initial clock of a new channel; otherwise None."""
+    initial_state: ChannelState | None = None  # The initial clock of a new channel.
 
 
 class RemoveGroup(Struct, frozen=True, kw_only=True):
@@ -268,8 +267,7 @@ class PutMessage(Struct, frozen=True, kw_only=True, gc=False):
     """Insert or replace by message id; ``hidden`` stays as it was."""
 
     message: MessageRecord
-    data: bytes = b""
-    """The bytes of ``message.file``."""
+    data: bytes = b""  # The bytes of ``message.file``.
     came_ms: UnixMs | None = None  # If it had to wait from then until ``message.received_ms``.
 
 
@@ -339,8 +337,7 @@ class SaveDraft(Struct, frozen=True, kw_only=True):
 class SaveMuted(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     muted: bool
-    until_ms: UnixMs | None = None
-    """None: until the user ends it."""
+    until_ms: UnixMs | None = None  # None: until the user ends it.
 
 
 class SaveMemberMuted(Struct, frozen=True, kw_only=True):
@@ -518,8 +515,6 @@ class ProfileStore(GovernedStore, Protocol):
     ) -> list[KeptAside]:
         """The first messages set aside and kept of this author, by (Lamport timestamp, id)."""
 
-    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]: ...
-
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None: ...
@@ -580,6 +575,11 @@ class ProfileStore(GovernedStore, Protocol):
     ) -> StoredPage: ...
 
     def summary(self, conversation_id: ConversationId, /) -> ConversationSummary: ...
+
+    def listed(
+        self, conversation_ids: Sequence[ConversationId], /
+    ) -> Mapping[ConversationId, Listed]:
+        """Of each, also of one that is not there; many take little more time than one."""
 
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /

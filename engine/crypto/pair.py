@@ -14,7 +14,7 @@ So this seal carries what comes before Olm: requests, answers that decline, and 
 about joining a group (``engine.runtime.joining``).
 """
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256, sha512
 
 from cryptography.exceptions import InvalidTag
@@ -192,6 +192,7 @@ def inbox_topic_of(public_key: bytes) -> ContentTopic:
     return _topic_named(digest[:_TOPIC_NAME_BYTES])
 
 
+@lru_cache(maxsize=4096)
 def safety_number(a: bytes, b: bytes) -> str:
     """60 digits in 12 groups of 5 over both Ed25519 identity keys, in any order.
 

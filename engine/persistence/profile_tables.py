@@ -27,6 +27,7 @@ from engine.core.ports import (
 )
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.persistence import governed_tables
+from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,
     ConversationKind,
@@ -56,6 +57,17 @@ LEFT JOIN governed USING (conversation_key)
 WHERE kind = 'group' AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)
 ORDER BY conversation_key
 """
+_MEMBERS: Final = with_ids(
+    """
+SELECT conversation_key, participant_id, public_key, encryption_key, name, is_admin, joined_ms,
+       left_ms, join_statement, named_ms, known_ms
+FROM member WHERE conversation_key IN
+    """,
+    order="ORDER BY member_key",
+)
+_MemberRow: TypeAlias = tuple[
+    int, ParticipantId, bytes, bytes, str, int, UnixMs, UnixMs | None, bytes, UnixMs, UnixMs
+]
 _FIND: Final = """
 SELECT conversation_key, CASE WHEN channel_id IS NULL THEN kind ELSE 'open' END
 FROM conversation LEFT JOIN open_channel USING (conversation_key) WHERE conversation_id = ?
@@ -307,30 +319,14 @@ def put_member(connection: sqlite3.Connection, key: int, member: MemberRecord) -
 
 
 def read_members(
-    connection: sqlite3.Connection, conversation_id: ConversationId
-) -> list[MemberRecord]:
-    cursor = connection.execute(
-        "SELECT participant_id, public_key, encryption_key, member.name, is_admin, joined_ms, "
-        "left_ms, join_statement, named_ms, known_ms "
-        "FROM member JOIN conversation USING (conversation_key) "
-        "WHERE conversation_id = ? ORDER BY member_key",
-        (conversation_id,),
-    )
-    return [
-        MemberRecord(
-            conversation_id=conversation_id,
-            participant_id=ParticipantId(participant_id),
-            public_key=public_key,
-            encryption_key=encryption_key,
-            name=name,
-            is_admin=bool(is_admin),
-            joined_ms=UnixMs(joined_ms),
-            left_ms=left_ms,
-            join_statement=join_statement,
-            named_ms=named_ms,
-            known_ms=known_ms,
-        )
+    connection: sqlite3.Connection, keys: Mapping[int, ConversationId]
+) -> dict[int, list[MemberRecord]]:
+    """By the keys of the conversations; ``keys`` has their ids."""
+    found: dict[int, list[MemberRecord]] = {}
+    for some in by_the_dozen(list(keys)):
+        rows: list[_MemberRow] = connection.execute(_MEMBERS[len(some)], some).fetchall()
         for (
+            key,
             participant_id,
             public_key,
             encryption_key,
@@ -341,8 +337,22 @@ def read_members(
             join_statement,
             named_ms,
             known_ms,
-        ) in cursor
-    ]
+        ) in rows:
+            member = MemberRecord(
+                conversation_id=keys[key],
+                participant_id=participant_id,
+                public_key=public_key,
+                encryption_key=encryption_key,
+                name=name,
+                is_admin=bool(is_admin),
+                joined_ms=joined_ms,
+                left_ms=left_ms,
+                join_statement=join_statement,
+                named_ms=named_ms,
+                known_ms=known_ms,
+            )
+            found.setdefault(key, []).append(member)
+    return found
 
 
 # --- small things -------------------------------------------------------------------------------

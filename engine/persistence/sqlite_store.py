@@ -26,6 +26,7 @@ from engine.core.ports import (
     BeforeCommit,
     ConversationSummary,
     HideMessage,
+    Listed,
     PutAnnotation,
     PutContact,
     PutDelivery,
@@ -81,7 +82,7 @@ from engine.persistence import (
     file_tables,
     governed_tables,
     history_tables,
-    muted_members,
+    list_reads,
     muting,
     mvds_tables,
     open_tables,
@@ -103,7 +104,6 @@ from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
     EMPTY_PAGE,
-    EMPTY_SUMMARY,
     ConversationKind,
     DataWrite,
     ProfileWrite,
@@ -367,7 +367,9 @@ class SqliteProfileStore:
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         with self._doing("read the members"):
-            return profile_tables.read_members(self._connection, conversation_id)
+            key = self._key(conversation_id)
+            keys = {} if key is None else {key: conversation_id}
+            return profile_tables.read_members(self._connection, keys).get(key or 0, [])
 
     def governed(self, conversation_id: ConversationId, /) -> GovernedState:
         with self._doing("read the group"):
@@ -461,13 +463,6 @@ class SqliteProfileStore:
                 return []
             return channel_reads.read_kept_aside(self._connection, key, sender_id, limit)
 
-    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
-        with self._doing("read the members"):
-            key = self._key(conversation_id)
-            if key is None:
-                return frozenset()
-            return muted_members.read_muted_members(self._connection, key)
-
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
@@ -555,8 +550,13 @@ class SqliteProfileStore:
 
     def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
         with self._doing("read the summary"):
-            timeline = self._timeline(conversation_id)
-            return EMPTY_SUMMARY if timeline is None else timeline.summary()
+            return list_reads.read_summary(self._connection, conversation_id)
+
+    def listed(
+        self, conversation_ids: Sequence[ConversationId], /
+    ) -> Mapping[ConversationId, Listed]:
+        with self._doing("read the conversations"):
+            return list_reads.read_listed(self._connection, conversation_ids)
 
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -13,15 +13,12 @@ from msgspec.structs import replace
 
 from engine.core.ids import (
     ConversationId,
-    DeliveryState,
     MessageId,
     ParticipantId,
     Position,
     UnixMs,
 )
 from engine.core.ports import (
-    ConversationSummary,
-    StoredAnnotation,
     StoredMessage,
     StoredPage,
     StoredQuote,
@@ -31,7 +28,6 @@ from engine.core.sds.vocabulary import HolderEntry
 from engine.persistence.annotation_reads import (
     delivery_of,
     kept_from_us,
-    last_annotation,
     quotes,
 )
 from engine.persistence.annotation_tables import deleted_by
@@ -50,9 +46,9 @@ from engine.persistence.stored_ids import (
     stored_place,
 )
 from engine.persistence.stored_spans import spans_of
-from engine.persistence.timeline_tables import ARRIVALS, read_mark
+from engine.persistence.timeline_tables import ARRIVALS
 
-_Row: TypeAlias = tuple[
+Row: TypeAlias = tuple[
     StoredId, int, int, int, int, str, str, int, int, str, str, StoredId | None, int, int,
     int | None, str | None, StoredId | None, int | None, int, int,
     str | None, int | None, str | None,
@@ -60,34 +56,33 @@ _Row: TypeAlias = tuple[
 _Place: TypeAlias = tuple[int, int, StoredId]
 """(waiting, lamport, message id): the order of rows."""
 
-_COLUMNS: Final = """
-SELECT m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, p.participant_id,
-       m.sent_ms, m.received_ms, m.text, m.spans, m.reply_to, m.forwarded, m.mentions_me,
-       m.arrival, m.repaired_by, m.shown_id, m.edited_ms, m.retracted, m.reacted, d.state,
-       d.attempts, d.failure
-FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
+COLUMNS: Final = """
+m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, p.participant_id, m.sent_ms,
+m.received_ms, m.text, m.spans, m.reply_to, m.forwarded, m.mentions_me, m.arrival, m.repaired_by,
+m.shown_id, m.edited_ms, m.retracted, m.reacted, d.state, d.attempts, d.failure
+"""
+"""Of a ``Row``."""
+
+ROW: Final = """
+message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
 LEFT JOIN delivery AS d
   ON m.is_own = 1 AND d.conversation_key = m.conversation_key
     AND d.message_id = coalesce(m.shown_id, m.message_id)
 """
+_ROWS: Final = (
+    f"SELECT {COLUMNS} FROM {ROW} "  # noqa: S608 - our own columns
+    "WHERE m.conversation_key = ? AND m.hidden = 0"
+)
 _NEWEST_FIRST: Final = (
     "ORDER BY m.waiting DESC, m.lamport_timestamp DESC, m.message_id DESC LIMIT ?"
 )
 _OLDEST_FIRST: Final = "ORDER BY m.waiting, m.lamport_timestamp, m.message_id LIMIT ?"
 _PLACE: Final = "(m.waiting, m.lamport_timestamp, m.message_id)"
 
-MESSAGES: Final = with_ids(
-    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND m.message_id IN"
-)
-LATEST_ROWS: Final = f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 {_NEWEST_FIRST}"
-ROWS_BEFORE: Final = (
-    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} < (?, ?, ?) "
-    f"{_NEWEST_FIRST}"
-)
-ROWS_AFTER: Final = (
-    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} > (?, ?, ?) "
-    f"{_OLDEST_FIRST}"
-)
+MESSAGES: Final = with_ids(f"{_ROWS} AND m.message_id IN")
+LATEST_ROWS: Final = f"{_ROWS} {_NEWEST_FIRST}"
+ROWS_BEFORE: Final = f"{_ROWS} AND {_PLACE} < (?, ?, ?) {_NEWEST_FIRST}"
+ROWS_AFTER: Final = f"{_ROWS} AND {_PLACE} > (?, ?, ?) {_OLDEST_FIRST}"
 # Led by the files: they are few among the rows of a conversation.
 FILES_BEFORE: Final = """
 SELECT m.message_id FROM file AS f CROSS JOIN message AS m
@@ -98,32 +93,6 @@ ORDER BY m.lamport_timestamp DESC, m.message_id DESC LIMIT ?
 """
 AFTER_ALL: Final = (2**63 - 1, "")
 """A place that no row has: Lamport timestamps are smaller."""
-FIRST_UNREAD: Final = """
-SELECT lamport_timestamp, message_id FROM message
-WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
-  AND kind IN ('text', 'file')
-  AND (lamport_timestamp, message_id) > (?, ?)
-ORDER BY waiting, lamport_timestamp, message_id LIMIT 1
-"""
-_UNREAD_MENTIONS: Final = """
-FROM message
-WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
-  AND kind IN ('text', 'file')
-  AND mentions_me = 1
-  AND (lamport_timestamp, message_id) > (?, ?)
-"""
-MENTIONS: Final = f"SELECT count(*) {_UNREAD_MENTIONS}"
-FIRST_MENTION: Final = f"""
-SELECT lamport_timestamp, message_id {_UNREAD_MENTIONS}
-ORDER BY lamport_timestamp, message_id LIMIT 1
-"""
-_UNSETTLED: Final = """
-SELECT d.state, count(*) FROM delivery AS d CROSS JOIN message AS m
-  ON m.conversation_key = d.conversation_key AND m.message_id = d.message_id
-WHERE d.conversation_key = ? AND d.state IN ('saved', 'failed') AND m.is_own = 1 AND m.hidden = 0
-  AND m.kind IN ('text', 'file')
-GROUP BY d.state
-"""
 
 
 class TimelineReader:
@@ -167,58 +136,6 @@ class TimelineReader:
         rows = self._rows(ROWS_AFTER, *place, page_limit(limit))
         return page(rows, older_count=self._before(place) + is_row, total=self._total())
 
-    def summary(self) -> ConversationSummary:
-        unsettled: dict[str, int] = dict(
-            self._connection.execute(_UNSETTLED, (self._conversation,)).fetchall()
-        )
-        newest = self._rows(LATEST_ROWS, 1)
-        unread, first_unread = self._unread()
-        mentions, first_mention = self._mentions() if unread else (0, None)
-        return ConversationSummary(
-            unread=unread,
-            first_unread=first_unread,
-            last_message=newest[0] if newest else None,
-            waiting_to_send=unsettled.get(DeliveryState.SAVED, 0),
-            failed=unsettled.get(DeliveryState.FAILED, 0),
-            mentions=mentions,
-            first_mention=first_mention,
-            last_annotation=self._last_annotation(newest[0]) if newest else None,
-        )
-
-    def _last_annotation(self, newest: StoredMessage) -> StoredAnnotation | None:
-        position = newest.record.position
-        return last_annotation(self._connection, self._conversation, position)
-
-    def _mentions(self) -> tuple[int, Position | None]:
-        """Unread rows that mention us; they have an index of their own."""
-        mark = read_mark(self._connection, self._conversation)
-        after = (-1, "") if mark is None else stored_place(mark)
-        count, first = 0, None
-        for waiting in (0, 1):
-            place = (self._conversation, waiting, *after)
-            counted: tuple[int] = self._connection.execute(MENTIONS, place).fetchone()
-            if counted[0] and first is None:
-                found: tuple[int, StoredId] = self._connection.execute(
-                    FIRST_MENTION, place
-                ).fetchone()
-                first = position_of(*found)
-            count += counted[0]
-        return count, first
-
-    def _unread(self) -> tuple[int, Position | None]:
-        unread, lamport, message_id = self._connection.execute(
-            "SELECT unread, read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
-            (self._conversation,),
-        ).fetchone()
-        mark = (-1, "") if lamport is None else (lamport, stored_id(message_id))
-        for waiting in (0, 1) if unread else ():
-            row: tuple[int, StoredId] | None = self._connection.execute(
-                FIRST_UNREAD, (self._conversation, waiting, *mark)
-            ).fetchone()
-            if row is not None:
-                return unread, position_of(*row)
-        return unread, None
-
     # --- ordinals -------------------------------------------------------------------------------
 
     def _total(self) -> int:
@@ -254,9 +171,12 @@ class TimelineReader:
     # --- rows -----------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *parameters: int | StoredId) -> tuple[StoredMessage, ...]:
-        rows: list[_Row] = self._connection.execute(
-            sql, (self._conversation, *parameters)
-        ).fetchall()
+        return self.stored(
+            self._connection.execute(sql, (self._conversation, *parameters)).fetchall()
+        )
+
+    def stored(self, rows: Sequence[Row]) -> tuple[StoredMessage, ...]:
+        """Rows of this conversation with what other tables know about them."""
         # Own rows only (the index of is_own is 3): each lookup is a random page of a large table.
         own = [row[16] or row[0] for row in rows if row[3]]
         holders = read_holders(self._connection, self._conversation, own) if own else {}
@@ -289,7 +209,7 @@ class TimelineReader:
 
     def _stored(
         self,
-        row: _Row,
+        row: Row,
         holders: Mapping[StoredId, Sequence[HolderEntry]],
         quoting: Mapping[StoredId, StoredQuote],
         reacting: Mapping[StoredId, MessageReactions],

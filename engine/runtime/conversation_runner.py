@@ -27,7 +27,7 @@ from engine.core.ids import (
     WakuHash,
 )
 from engine.core.ports import (
-    ConversationSummary,
+    Listed,
     SaveDraft,
     SaveMemberMuted,
     SaveMuted,
@@ -35,6 +35,7 @@ from engine.core.ports import (
     StoredMessage,
     StoreWrite,
 )
+from engine.core.records import MemberRecord
 from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AskStore, Buffers, SendPurpose
@@ -90,13 +91,14 @@ class ConversationRunner:
         record: ConversationRecord,
         *,
         load: Callable[[ConversationRecord, LogTable], Session],
-        people: Callable[[ConversationRecord], Members],
+        people: Callable[[ConversationRecord, Sequence[MemberRecord]], Members],
         context: RunnerContext,
+        listed: Listed | None = None,
     ) -> None:
-        """``load`` and ``people`` run on the storage thread.
+        """``load`` builds the session from the store, and from a group's log, on its thread.
 
-        ``load`` builds the session from the store, and from the log of a group; ``people`` reads
-        the members, whose names the window needs before that.
+        ``people`` says who is there, given the members that the store knows; ``listed`` is what the
+        store says of the conversation, if that was read already.
         """
         self._publisher = EventPublisher(record, context)
         self._load = load
@@ -104,19 +106,16 @@ class ConversationRunner:
         self._context = context
         self._jobs = JobQueue(context.counters)
         self._outgoing = Outgoing(
-            context,
-            self._jobs,
-            record=lambda: self.record,
-            alone=lambda: self._publisher.is_alone,
+            context, self._jobs, record=lambda: self.record, alone=lambda: self._publisher.is_alone
         )
         self._session: Session | None = None
         self._advanced_s = 0.0
-        self._clock_offset_ms = 0
-        """The offset that the session knows."""
+        self._clock_offset_ms = 0  # The offset that the session knows.
         self._shown = asyncio.Event()
         self._ready = asyncio.Event()
-        self.arrived = 0
-        """Readable messages that came from Stores."""
+        self.arrived = 0  # Readable messages that came from Stores.
+        if listed is not None:
+            self._introduce(listed)
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -345,8 +344,9 @@ class ConversationRunner:
         reloaded = self._ready.is_set()
         self._jobs.drop_put()
         try:
-            self._publisher.introduce(*await self._context.storage.run(self._read_shown))
-            self._shown.set()
+            if reloaded or not self._shown.is_set():
+                store, mine = self._context.store, self.conversation_id
+                self._introduce((await self._context.storage.run(store.listed, (mine,)))[mine])
             log = await self._read_log()
             self._clock_offset_ms = self._context.clock.offset_ms()
             session = await self._context.storage.run(self._load, self.record, log)
@@ -367,10 +367,10 @@ class ConversationRunner:
         if reloaded or self._publisher.shown_unloaded:
             self._publisher.tell_loaded(session)
 
-    def _read_shown(self) -> tuple[Members, ConversationSummary, frozenset[ParticipantId]]:
-        conversation_id, store = self.conversation_id, self._context.store
-        people, muted = self._people(self.record), store.muted_members(conversation_id)
-        return people, store.summary(conversation_id), muted
+    def _introduce(self, listed: Listed) -> None:
+        people = self._people(self.record, listed.members)
+        self._publisher.introduce(people, listed.summary, listed.muted)
+        self._shown.set()
 
     async def _read_log(self) -> LogTable:
         """Read the index of a group's log, letting others use the storage thread in between."""

@@ -179,6 +179,8 @@ class Engine:
             history,
             self._maintenance,
         )
+        is_untold = await self._storage.run(store.value, UNTOLD_KEY)
+        # The last to wait for: what the conversations begin with would delay the window's picture.
         await services.load()
         services.files.start()
         services.search.start()
@@ -186,7 +188,7 @@ class Engine:
         self._maintenance.own(services.inbox.run())
         self._maintenance.own(services.joins.run())
         self._maintenance.own(self._mute_ends.run())
-        if await self._storage.run(store.value, UNTOLD_KEY):
+        if is_untold:
             self._maintenance.own(services.people.tell_untold())
         self._maintenance.begin(store, transport)
 

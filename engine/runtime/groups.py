@@ -13,8 +13,9 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.governed import Admission
 from engine.core.ids import ConversationId, ParticipantId
 from engine.core.invite import Invite, StrongInvite, conversation_id_of, group_id_of
-from engine.core.ports import RemoveGroup, StoreWrite
-from engine.core.records import GroupRecord
+from engine.core.membership.members import by_joining
+from engine.core.ports import Listed, RemoveGroup, StoreWrite
+from engine.core.records import GroupRecord, MemberRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
 from engine.core.sds.log_table import LogTable
 from engine.crypto.admin_entry import link_create_id
@@ -45,6 +46,11 @@ def _group(record: ConversationRecord) -> GroupRecord:
     return record
 
 
+def _people(_record: ConversationRecord, members: Sequence[MemberRecord]) -> Members:
+    """In the order of the session's."""
+    return {each.participant_id: each for each in sorted(members, key=by_joining)}
+
+
 def _first_entry(group: GroupRecord) -> EntryId:
     """Of the group's log, also if we have not heard yet that its link ended."""
     group_id = group_id_of(group.conversation_id)
@@ -70,17 +76,15 @@ class Groups:
         self._conversations = conversations
         self._context = context
 
-    def bring_up(self, group: GroupRecord) -> ConversationRunner:
+    def bring_up(self, group: GroupRecord, listed: Listed | None = None) -> ConversationRunner:
+        """``listed``: what the store says of it, if that was read already."""
         runner = ConversationRunner(
-            group, load=self._load, people=self._people, context=self._context
+            group, load=self._load, people=_people, context=self._context, listed=listed
         )
         self._context.transport.add_service_nodes(group.service_nodes)
         topic = self.book.content_topic(group)
         self._conversations.run_group(runner, topic, self._context.transport)
         return runner
-
-    def _people(self, record: ConversationRecord) -> Members:
-        return self.book.people(_group(record))
 
     def _load(self, record: ConversationRecord, log: LogTable) -> GroupSession:
         return self.book.load(_group(record), log)

@@ -4,6 +4,7 @@ A node is on one cluster.  A channel on another one is kept and shown, but nothi
 sent or received, which the window says.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,8 +13,8 @@ from engine.codec.channel_link import read_channel_link, write_channel_link
 from engine.core.channel_link import MAX_CHANNEL_ID_BYTES, SHARED_KEY_BYTES
 from engine.core.errors import InputError, InputFlaw, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, WakuHash
-from engine.core.ports import RemoveGroup
-from engine.core.records import ChannelName, OpenChannelRecord, OpenFormat, OpenPace
+from engine.core.ports import Listed, RemoveGroup
+from engine.core.records import ChannelName, MemberRecord, OpenChannelRecord, OpenFormat, OpenPace
 from engine.core.sds.log_table import LogTable
 from engine.core.waku import WakuMessage
 from engine.events import ConversationAdded, ConversationRemoved
@@ -79,14 +80,19 @@ class OpenChannels:
     def _sharding(self) -> Sharding:
         return self._context.transport.sharding
 
-    def bring_up(self, channel: OpenChannelRecord) -> ConversationRunner:
+    def bring_up(
+        self, channel: OpenChannelRecord, listed: Listed | None = None
+    ) -> ConversationRunner:
+        """``listed``: what the store says of it, if that was read already."""
         context, served = self._context, channel.cluster_id == self._sharding.cluster_id
         if served:
             self._sharding.place(channel.content_topic, channel.shard)
         else:
             unserved = _Unserved(context.transport)
             context = replace(context, transport=unserved, stores_reachable=lambda: False)
-        runner = ConversationRunner(channel, load=self._load, people=_nobody, context=context)
+        runner = ConversationRunner(
+            channel, load=self._load, people=_nobody, context=context, listed=listed
+        )
         self._conversations.run_channel(
             runner, channel.content_topic, context.transport, served=served
         )
@@ -202,6 +208,5 @@ class OpenChannels:
         self._maintenance.clear_removed(self._context.store)
 
 
-def _nobody(record: ConversationRecord) -> Members:
-    del record
+def _nobody(_record: ConversationRecord, _members: Sequence[MemberRecord]) -> Members:
     return {}

@@ -26,7 +26,7 @@ from engine.core.ids import (
     ParticipantId,
     WakuHash,
 )
-from engine.core.ports import PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.ports import Listed, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.inputs import ResendRequested
 from engine.core.sds.log_table import LogTable
@@ -102,15 +102,16 @@ class People:
     def book(self) -> PairFactory:
         return self._book
 
-    def bring_up(self, contact: ContactRecord) -> ConversationRunner:
+    def bring_up(self, contact: ContactRecord, listed: Listed | None = None) -> ConversationRunner:
+        """``listed``: what the store says of the conversation, if that was read already."""
         runner = ConversationRunner(
-            contact, load=self._load, people=self._both, context=self._context
+            contact, load=self._load, people=self._both, context=self._context, listed=listed
         )
         topic = self._book.content_topic(contact)
         self._conversations.run_pair(runner, topic, self._context.transport)
         return runner
 
-    def _both(self, record: ConversationRecord) -> Members:
+    def _both(self, record: ConversationRecord, _members: Sequence[MemberRecord]) -> Members:
         return self._book.people(_contact(record))
 
     def _load(self, record: ConversationRecord, _log: LogTable) -> PairSession:

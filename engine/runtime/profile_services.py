@@ -1,13 +1,17 @@
 """The services of a profile that has an identity: its conversations, timeline pages and inbox."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from engine.core.entropy import Entropy
+from engine.core.errors import StorageError
+from engine.core.ids import ConversationId
 from engine.core.mvds.config import MvdsConfig
-from engine.core.records import ProfileRecord
+from engine.core.ports import Listed, ProfileStore
+from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord, ProfileRecord
 from engine.core.sds.config import FloodLimits
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
@@ -49,6 +53,26 @@ class ProfileStart(Struct, frozen=True, kw_only=True):
     files: FilesSettings | None = None
 
 
+class _SavedConversations(NamedTuple):
+    groups: Sequence[GroupRecord]
+    channels: Sequence[OpenChannelRecord]
+    contacts: Sequence[ContactRecord]
+    listed: Mapping[ConversationId, Listed]
+
+
+def _read_conversations(store: ProfileStore) -> _SavedConversations:
+    """On the storage thread, all at once: the window waits for the whole list."""
+    groups, channels, contacts = store.groups(), store.open_channels(), store.contacts()
+    ids = [each.conversation_id for each in groups]
+    ids += [each.conversation_id for each in channels]
+    ids += [each.conversation_id for each in contacts]
+    try:
+        listed = store.listed(ids)
+    except StorageError:
+        listed = {}  # Each reads its own, so that what is damaged of one hides no other.
+    return _SavedConversations(groups, channels, contacts, listed)
+
+
 class ProfileServices(Struct, frozen=True, kw_only=True):
     """The running services of one profile."""
 
@@ -72,12 +96,13 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
         await self.people.load_verified()
         await self.admitting.load()
         await self.joins.load()
-        for group in await context.storage.run(context.store.groups):
-            self.groups.bring_up(group)
-        for channel in await context.storage.run(context.store.open_channels):
-            self.open_channels.bring_up(channel)
-        for contact in await context.storage.run(context.store.contacts):
-            self.people.bring_up(contact)
+        saved = await context.storage.run(_read_conversations, context.store)
+        for group in saved.groups:
+            self.groups.bring_up(group, saved.listed.get(group.conversation_id))
+        for channel in saved.channels:
+            self.open_channels.bring_up(channel, saved.listed.get(channel.conversation_id))
+        for contact in saved.contacts:
+            self.people.bring_up(contact, saved.listed.get(contact.conversation_id))
         inbox_topic = self.people.book.inbox_topic
         context.transport.subscribe(inbox_topic, self.inbox.on_message)
         self.history.begin_inbox(self.inbox, inbox_topic)

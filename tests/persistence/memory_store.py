@@ -26,6 +26,7 @@ from engine.core.ports import (
     BeforeCommit,
     ConversationSummary,
     HideMessage,
+    Listed,
     PutAnnotation,
     PutContact,
     PutDelivery,
@@ -423,10 +424,6 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         return conversation.channel.set_aside(sender_id, limit) if conversation else []
 
-    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
-        conversation = self._conversations.get(conversation_id)
-        return frozenset(conversation.muted_members) if conversation else frozenset()
-
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
@@ -494,6 +491,20 @@ class MemoryProfileStore:
     def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
         conversation = self._conversations.get(conversation_id)
         return conversation.summary() if conversation else EMPTY_SUMMARY
+
+    def listed(
+        self, conversation_ids: Sequence[ConversationId], /
+    ) -> Mapping[ConversationId, Listed]:
+        return {
+            each: Listed(
+                summary=self.summary(each),
+                members=tuple(self.members(each)),
+                muted=frozenset(conversation.muted_members)
+                if (conversation := self._conversations.get(each))
+                else frozenset(),
+            )
+            for each in conversation_ids
+        }
 
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /

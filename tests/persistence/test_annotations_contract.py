@@ -29,7 +29,7 @@ from engine.core.ports import (
 from engine.core.records import SpanRecord
 from engine.core.sds.missing import kept_back
 from engine.core.sds.vocabulary import MissingState, PutMissing, RemoveFromLog
-from engine.persistence import annotation_reads, reaction_counts, rules, timeline_reads
+from engine.persistence import annotation_reads, list_reads, reaction_counts, rules
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
     ALICE,
@@ -475,8 +475,11 @@ def plan(connection: sqlite3.Connection, sql: str) -> str:
         annotation_reads.REACTORS,
         annotation_reads.LATE_REACTIONS,
         annotation_reads.LATE_CHANGES,
-        timeline_reads.MENTIONS,
-        timeline_reads.FIRST_MENTION,
+        list_reads.MENTIONS,
+        list_reads.FIRST_MENTION,
+        *list_reads.COUNTS.values(),
+        *list_reads.NEWEST.values(),
+        *list_reads.UNSETTLED.values(),
     ],
 )
 def test_nothing_is_looked_for_in_a_whole_table(connection: sqlite3.Connection, sql: str) -> None:

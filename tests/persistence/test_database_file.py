@@ -11,7 +11,7 @@ import pytest
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import MessageId
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
-from engine.persistence import database, mvds_tables, timeline_reads
+from engine.persistence import database, list_reads, mvds_tables, timeline_reads
 from engine.persistence.connection import connect
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.errors import (
@@ -339,7 +339,7 @@ def test_a_closed_store_says_so(sqlite_store: SqliteProfileStore) -> None:
         (timeline_reads.LATEST_ROWS, (1, 100), "timeline_order"),
         (timeline_reads.ROWS_BEFORE, (1, 0, 5, "m", 100), "timeline_order"),
         (timeline_reads.ROWS_AFTER, (1, 0, 5, "m", 100), "timeline_order"),
-        (timeline_reads.FIRST_UNREAD, (1, 0, 5, "m"), "unread_order"),
+        (list_reads.FIRST_UNREAD, (1, 0, 5, "m"), "unread_order"),
         (mvds_tables.RECORDS_FROM, (1, 0, 257), "PRIMARY KEY"),
         (mvds_tables.RECORDS_OF_EPOCH, (1, 7), "PRIMARY KEY"),
         (mvds_tables.NEXT_EPOCH, (1, 7), "PRIMARY KEY"),

@@ -73,7 +73,7 @@ def everything(store: ProfileStore) -> list[object]:
             *(store.page_before(conversation, each.record.position, limit=3)
               for each in page.messages),
             store.summary(conversation), store.members(conversation),
-            store.muted_members(conversation), store.history(conversation),
+            store.listed((conversation,)), store.history(conversation),
             store.own_sequence(conversation, INSTANCE),
             [store.set_aside(conversation, who, limit=9) for who in (ME, ALICE, BOB)],
             [store.raw(conversation, each) for each in ids],

@@ -363,7 +363,7 @@ def story(
         store.contacts(),
         store.picture(),
         store.members(conversation_id),
-        store.muted_members(conversation_id),
+        store.listed((conversation_id,)),
         [store.set_aside(conversation_id, who, limit=limit) for who in (ME, ALICE, BOB)],
         store.own_sequence(conversation_id, INSTANCE),
         logged_or_none(store, conversation_id),

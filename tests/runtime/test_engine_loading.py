@@ -4,9 +4,14 @@ The logs here come to no end until the test says so.
 """
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, UnixMs
+from engine.core.ports import Listed
 from engine.events import (
     ConversationChanged,
     DatabaseDamaged,
@@ -21,7 +26,7 @@ from engine.network.memory import MemoryNetwork
 from engine.persistence.database import open_database
 from engine.runtime.load_order import LoadOrder
 from tests.patience import PATIENCE_S
-from tests.runtime.conftest import KEY, Person
+from tests.runtime.conftest import KEY, BreakableStore, Person
 
 
 async def group_of_two(place: Path, network: MemoryNetwork) -> ConversationId:
@@ -59,6 +64,60 @@ async def test_before_its_log_is_read_a_conversation_is_there_with_its_newest_pa
     page = await alice.engine.timeline.latest_page(group)
     assert [row.text for row in page.messages if row.kind == "text"] == ["before"]
     assert await alice.engine.timeline.gap(group) is None
+    await alice.engine.stop()
+
+
+async def groups_of_alice(place: Path, *names: str) -> list[ConversationId]:
+    """She is alone in them, and stopped again."""
+    alice = await Person("Alice", place, MemoryNetwork()).start()
+    groups = [await alice.engine.groups.create(name) for name in names]
+    await alice.engine.stop()
+    return groups
+
+
+async def test_the_list_is_read_together_before_the_start_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = await groups_of_alice(tmp_path, "Tide", "Rowing", "Books")
+    asked: list[Sequence[ConversationId]] = []
+    read = BreakableStore.listed
+
+    def listed(
+        store: BreakableStore, ids: Sequence[ConversationId]
+    ) -> Mapping[ConversationId, Listed]:
+        asked.append(ids)
+        return read(store, ids)
+
+    monkeypatch.setattr(BreakableStore, "listed", listed)
+    alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    assert [set(ids) for ids in asked] == [set(groups)]
+    shown = [alice.engine.runner(group).view() for group in groups]
+    assert [view and view.name for view in shown] == ["Tide", "Rowing", "Books"]
+    await alice.engine.loaded()
+    assert len(asked) == 1
+    await alice.engine.stop()
+
+
+async def test_one_that_cannot_be_read_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tide, rowing, books = await groups_of_alice(tmp_path, "Tide", "Rowing", "Books")
+    read = BreakableStore.listed
+
+    def listed(
+        store: BreakableStore, ids: Sequence[ConversationId]
+    ) -> Mapping[ConversationId, Listed]:
+        if rowing in ids:
+            raise StorageError("The database is damaged.", StorageFault.DAMAGED)
+        return read(store, ids)
+
+    monkeypatch.setattr(BreakableStore, "listed", listed)
+    alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    views = await alice.engine.conversations()
+    assert {view.conversation_id for view in views} == {tide, books}
+    await alice.until(
+        lambda told: isinstance(told, NoticeRaised) and isinstance(told.content, DatabaseDamaged)
+    )
     await alice.engine.stop()
 
 

@@ -37,7 +37,7 @@ from engine.core.invite import (
     conversation_id_of,
     group_id_of,
 )
-from engine.core.membership.members import Membership, by_joining
+from engine.core.membership.members import Membership
 from engine.core.ports import (
     ApplyChannel,
     ProfileStore,
@@ -47,7 +47,7 @@ from engine.core.ports import (
     SaveValue,
     StoreWrite,
 )
-from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
+from engine.core.records import GroupRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.missing import kept_back
@@ -235,11 +235,6 @@ class GroupFactory:
                 service_nodes=group.service_nodes,
             )
         )
-
-    def people(self, group: GroupRecord) -> dict[ParticipantId, MemberRecord]:
-        """The members that the store knows, in the session's order; runs on the storage thread."""
-        members = sorted(self.store.members(group.conversation_id), key=by_joining)
-        return {each.participant_id: each for each in members}
 
     def load(self, group: GroupRecord, log: LogTable | None = None) -> GroupSession:
         """Build the session from the store; runs on the storage thread.
