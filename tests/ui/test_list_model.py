@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from PySide6.QtCore import QModelIndex, Qt
 
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.events import ConversationView
 from tests.ui.driving import NOW
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
@@ -143,6 +143,19 @@ def test_what_is_no_news_paints_nothing() -> None:
     assert told == []
     model.put(replace(VIEWS[0], name="Another"))
     assert told == ["row", "totals"]
+
+
+def test_who_is_verified_is_news_for_all_rows_at_once() -> None:
+    model = ConversationModel(lambda: NOW)
+    told: list[tuple[int, int]] = []
+    model.dataChanged.connect(lambda first, last, *_: told.append((first.row(), last.row())))
+    model.set_verified(frozenset({ParticipantId("somebody")}))
+    assert told == [], "there is no row"
+    model.reset(VIEWS)
+    model.set_verified(frozenset({ParticipantId("somebody")}))
+    assert told == [], "no news"
+    model.set_verified(frozenset())
+    assert told == [(0, len(VIEWS) - 1)]
 
 
 def test_a_row_gives_its_view_and_its_sentence() -> None:

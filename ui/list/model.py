@@ -237,9 +237,10 @@ class ConversationModel(QAbstractListModel):
             self.totals_changed.emit()
 
     def set_verified(self, verified: frozenset[ParticipantId]) -> None:
-        self._verified = verified
-        for conversation in self._shown:
-            self._repaint(conversation.conversation_id)
+        if verified != self._verified:
+            self._verified = verified
+            if self._shown:
+                self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
 
     def governance(self, conversation_id: ConversationId) -> GovernanceView | None:
         """As it was said last; None if it is not governed, or nothing was said yet."""
@@ -344,7 +345,7 @@ class ConversationModel(QAbstractListModel):
         matching = (
             view
             for view in self._all.values()
-            if self._filter in folded(_searched(view))
+            if (not self._filter or self._filter in folded(_searched(view)))
             and self._has_place(view)
             and (self._is_listed(view, listed) or self.is_open(view.conversation_id))
         )
