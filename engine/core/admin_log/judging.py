@@ -356,9 +356,9 @@ class _Judging:
         """A member may revoke what they made under the same term."""
         invitation, who = self._ancestry.entries[invite].entry_id, given.term.who
         for number in self._own_revokes.get((who, invitation), ()):
-            is_later = self._position(number) > self._position(invite)
+            is_known = self._ancestry.knew(number, invite)
             is_decided = self._verdicts[number] is Verdict.COUNTS
-            if is_decided or not is_later or not given.acted >> number & 1:
+            if is_decided or not is_known or not given.acted >> number & 1:
                 continue
             stands = given.stands >> number & 1
             self._verdicts[number] = Verdict.COUNTS if stands else Verdict.VOID

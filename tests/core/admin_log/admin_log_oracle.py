@@ -163,7 +163,8 @@ class Oracle:
 
     def least(self, term: Term, entry: Entry, guess: Guess) -> Role:
         act = entry.act
-        if isinstance(act, Revoke) and guess.get(act.invitation) == term:
+        is_known = isinstance(act, Revoke) and act.invitation in self.past[entry.entry_id]
+        if isinstance(act, Revoke) and is_known and guess[act.invitation] == term:
             return Role.MEMBER if isinstance(self.known[act.invitation].act, Invite) else Role.ADMIN
         if isinstance(act, Add | Invite) and term.role is Role.MEMBER:
             said = [

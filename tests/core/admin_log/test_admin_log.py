@@ -238,6 +238,18 @@ def test_a_member_invites_where_the_group_lets_members(
     assert writing.verdict(added) is verdict
 
 
+@pytest.mark.parametrize("lamport", [6, 30])
+def test_a_member_revokes_no_invitation_of_theirs_that_the_revocation_did_not_know(
+    writing: Writing, lamport: int
+) -> None:
+    """Whatever its timestamp; an id is a hash, so nobody honest writes such a one."""
+    start = writing.by(OWNER, SetInviters(least=Role.MEMBER))
+    invited = writing.by(CEM, Invite(token_hash=b"t", uses=2, expires_ms=UnixMs(10)), lamport=20)
+    revoked = writing.by(CEM, Revoke(invitation=invited), after=(start,), lamport=lamport)
+    assert writing.verdict(revoked) is Verdict.NOT_ALLOWED
+    assert writing.log.state.invitations[invited].is_open
+
+
 @pytest.mark.parametrize(("by", "verdict"), [(ANNA, Verdict.COUNTS), (CEM, Verdict.NOT_ALLOWED)])
 def test_the_places_of_an_invitation_are_its_makers_and_the_admins(
     writing: Writing, by: ParticipantId, verdict: Verdict
