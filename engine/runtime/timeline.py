@@ -416,7 +416,10 @@ class Timeline:
         entries = await self._storage.run(store.holders, conversation_id, shown_id)
         if isinstance(runner.record, OpenChannelRecord):
             return open_holder_views(entries)
-        return holder_views(entries, runner.members, self._own_id)
+        if row is None:
+            return ()
+        said_ms = row.record.sent_ms if row.edited_ms is None else row.edited_ms
+        return holder_views(entries, runner.members, self._own_id, sent_ms=said_ms)
 
     async def fork_proof(self, fork: ForkView) -> ForkProof:
         """The proof of a fork.

@@ -515,22 +515,21 @@ def contact_view(
 
 
 def holder_views(
-    entries: Sequence[HolderEntry], members: Members, own_id: ParticipantId
+    entries: Sequence[HolderEntry], members: Members, own_id: ParticipantId, *, sent_ms: UnixMs
 ) -> tuple[HolderView, ...]:
-    """One entry for every other current member, with the most certain source known."""
+    """One entry for everybody whom the ticks count, with the most certain source known."""
     certain = {e.participant_id: e for e in entries if e.source is not HolderSource.BLOOM}
     known = {e.participant_id: e for e in entries} | certain
     return tuple(
         HolderView(
             participant_id=who,
-            name=member.name,
+            name=members[who].name,
             certain=who in certain,
             source=known[who].source.value if who in known else None,
             since_ms=known[who].since_ms if who in known else None,
             false_probability=known[who].false_probability if who in known else None,
         )
-        for who, member in members.items()
-        if who != own_id and member.left_ms is None
+        for who in audience_of(members, own_id, set(certain), sent_ms=sent_ms)
     )
 
 

@@ -480,3 +480,28 @@ async def test_a_newcomer_knows_all_members_before_they_say_a_word(person: MakeP
     await invites(ben)
     await ben.until(governed(lambda view: view.own_role is Role.MEMBER))
     assert await names_of(ben) == {"Olga": True, "Anna": True, "Ben": False}
+
+
+async def test_who_came_later_and_cannot_read_it_is_not_said_to_lack_a_message(
+    person: MakePerson,
+) -> None:
+    """Where it is told who holds it those are counted whom the ticks count."""
+    olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    said = await olga.engine.timeline.send_text(group, "before Ben")
+    await anna.until(shows("before Ben"))
+    await anna.engine.timeline.send_text(group, "I see")
+    await olga.until(shows("I see"))
+    await ben.engine.groups.join(await invited(olga, group, earlier=EarlierMessages.NONE))
+    await ben.until(added(group))
+    await olga.until(governed(lambda view: id_of(ben) in view.roles))
+    page = await olga.engine.timeline.latest_page(group)
+    delivery = next(one.delivery for one in page.messages if one.message_id == said)
+    assert delivery is not None
+    assert (len(delivery.held_by), delivery.of) == (1, 1)
+    holders = await olga.engine.timeline.holders(group, said)
+    assert [(one.name, one.certain) for one in holders] == [("Anna", True)]
+    looked_at = await olga.engine.inspection.message(group, said)
+    assert looked_at is not None
+    assert looked_at.holders == holders

@@ -200,7 +200,8 @@ def _holders(
     looking: Looking, facts: SdsFacts, author: ParticipantId | None, *, is_own: bool
 ) -> tuple[HolderView, ...]:
     if is_own:
-        return holder_views(facts.holders, looking.members, looking.own_id)
+        sent_ms = facts.row.record.sent_ms if facts.row else looking.looked_ms
+        return holder_views(facts.holders, looking.members, looking.own_id, sent_ms=sent_ms)
     if author is None:
         return ()
     repairer = facts.row.record.repaired_by if facts.row else None
