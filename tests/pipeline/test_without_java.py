@@ -194,6 +194,35 @@ def test_spark_is_started_where_it_is_asked_for_or_has_to_be(
     assert not cli.can_do_without_java(arguments)
 
 
+@pytest.mark.parametrize(
+    ("name", "megabytes", "without_java", "is_small"),
+    [
+        ("a.delivery.db", 60, True, True),
+        ("a.jsonl", 60, True, True),
+        ("delivery_event.parquet", 20, True, True),
+        ("delivery_event.parquet", 60, True, False),
+        ("delivery_event.parquet", 70, False, False),
+    ],
+)
+def test_what_is_little_for_spark_goes_by_rows_rather_than_bytes(  # noqa: PLR0913, PLR0917 -- a table
+    name: str,
+    megabytes: int,
+    without_java: bool,
+    is_small: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exports are packed, so as many bytes are more rows; DuckDB takes more of them than Spark."""
+    monkeypatch.delenv("MASTER", raising=False)
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(megabytes * 10**6)  # It has no content, and takes no room.
+    words = ["audit", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert cli.settings_for(cli.parser().parse_args(words)).needs_java == (not without_java)
+    on_spark = cli.settings_for(cli.parser().parse_args([*words, "--master", "local[2]"]))
+    assert on_spark.needs_java
+    assert on_spark.is_small == is_small
+
+
 def test_tables_that_only_spark_has_are_left_to_it(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(
         json.dumps({"format": 2, "tables": {"silver/log": {"format": DELTA}}}), encoding="utf-8"
