@@ -1,16 +1,19 @@
 """The session: this Python, ANSI, UTC, and which Java."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.session import options_by_path
+from pipeline.session import options_by_path, shares
 
 
 def test_an_overflow_is_an_error(spark: SparkSession) -> None:
@@ -49,3 +52,17 @@ def test_sockets_lie_where_their_names_have_room(
     assert options_by_path(tmp_path / ("x" * 60)) == {}
     monkeypatch.delattr(socket, "AF_UNIX")
     assert options_by_path(short) == {}
+
+
+def test_no_task_reads_most_of_the_exports_of_groups(spark: SparkSession, tmp_path: Path) -> None:
+    """The k-th has a k-th of the largest's rows; were the largest one task, others would wait."""
+    for number in range(1, 101):
+        rows = pa.table({"text": [os.urandom(1_000) for _ in range(6_000 // number)]})
+        pq.write_table(rows, tmp_path / f"{number}.parquet", row_group_size=500)
+    other = spark.newSession()
+    for name, value in shares(2).items():
+        other.conf.set(name, value)
+    read = other.read.parquet(str(tmp_path))
+    tasks = read.groupBy(F.spark_partition_id()).count().collect()
+    counts = [row["count"] for row in tasks]
+    assert max(counts) * 3 < sum(counts)
