@@ -9,13 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position, UnixMs
-from engine.core.ports import (
-    StoredAnnotation,
-    StoredQuote,
-    StoredReactor,
-    StoredVersion,
-)
 from engine.core.records import DeliveryRecord
+from engine.core.stored import StoredAnnotation, StoredQuote, StoredReactor, StoredVersion
 from engine.persistence import rules
 from engine.persistence.annotation_tables import EDIT, ORIGINAL
 from engine.persistence.channel_reads import read_holders

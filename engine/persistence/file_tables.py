@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.core.blobs.manifest import ChunkName, Manifest
 from engine.core.ids import ConversationId, ParticipantId
-from engine.core.ports import StoredTransfer
 from engine.core.records import FileRecord, TransferRecord, TransferState
+from engine.core.stored import StoredTransfer
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.muted_members import DELETED
 from engine.persistence.stored_ids import StoredId, message_id_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, Position
-from engine.core.ports import ConversationSummary, Listed, StoredMessage
+from engine.core.stored import ConversationSummary, Listed, StoredMessage
 from engine.persistence.annotation_reads import last_annotation
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.profile_tables import read_members

@@ -9,9 +9,10 @@ import sqlite3
 from collections.abc import Sequence
 
 from engine.core.ids import MessageId
-from engine.core.ports import PutMessage, StoredMessage
+from engine.core.ports import PutMessage
 from engine.core.records import AnnotationRecord, MessageRecord
 from engine.core.sds.vocabulary import AppendToLog
+from engine.core.stored import StoredMessage
 from engine.persistence.annotation_tables import put_annotations
 from engine.persistence.channel_tables import append_to_log
 from engine.persistence.timeline_reads import TimelineReader

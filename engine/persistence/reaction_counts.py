@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.core.ids import DeliveryState, ParticipantId
-from engine.core.ports import StoredReaction
+from engine.core.stored import StoredReaction
 from engine.persistence import rules
 from engine.persistence.many_rows import MANY, by_the_dozen, with_ids
 from engine.persistence.muted_members import read_muted_members

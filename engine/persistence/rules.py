@@ -38,7 +38,6 @@ from engine.core.ports import (
     ApplyChannel,
     ApplyHistory,
     ApplyMvds,
-    ConversationSummary,
     HideMessage,
     PutAnnotation,
     PutDelivery,
@@ -65,12 +64,11 @@ from engine.core.ports import (
     SaveProfile,
     SaveReadMark,
     SaveValue,
-    StoredMessage,
-    StoredPage,
 )
 from engine.core.ratchet import SaveRatchet
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import ChannelState
+from engine.core.stored import ConversationSummary, StoredMessage, StoredPage
 
 MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50

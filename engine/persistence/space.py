@@ -20,8 +20,8 @@ from msgspec import Struct, field
 from engine.core.blobs.manifest import ChunkName, Manifest
 from engine.core.errors import CryptoError, StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
-from engine.core.ports import StoredTransfer
 from engine.core.records import TransferState
+from engine.core.stored import StoredTransfer
 from engine.crypto.blobs import open_names
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.chunk_files import name_of

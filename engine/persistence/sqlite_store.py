@@ -24,9 +24,7 @@ from engine.core.ports import (
     ApplyChannel,
     ApplyHistory,
     BeforeCommit,
-    ConversationSummary,
     HideMessage,
-    Listed,
     PutAnnotation,
     PutContact,
     PutDelivery,
@@ -48,11 +46,6 @@ from engine.core.ports import (
     SaveProfile,
     SaveReadMark,
     SaveValue,
-    StoredMessage,
-    StoredPage,
-    StoredReactor,
-    StoredTransfer,
-    StoredVersion,
     StoreWrite,
 )
 from engine.core.records import (
@@ -75,6 +68,15 @@ from engine.core.sds.vocabulary import (
     ReplaceRaw,
     SaveRetrievalHint,
     Write,
+)
+from engine.core.stored import (
+    ConversationSummary,
+    Listed,
+    StoredMessage,
+    StoredPage,
+    StoredReactor,
+    StoredTransfer,
+    StoredVersion,
 )
 from engine.persistence import (
     annotation_reads,
@@ -515,19 +517,15 @@ class SqliteProfileStore:
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:
         with self._doing("read a message"):
-            key = self._key(conversation_id)
-            if key is None:
-                return []
-            return annotation_reads.versions(self._connection, key, message_id)
+            key, connection = self._key(conversation_id), self._connection
+            return [] if key is None else annotation_reads.versions(connection, key, message_id)
 
     def reactors(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredReactor]:
         with self._doing("read a message"):
-            key = self._key(conversation_id)
-            if key is None:
-                return []
-            return annotation_reads.reactors(self._connection, key, message_id)
+            key, connection = self._key(conversation_id), self._connection
+            return [] if key is None else annotation_reads.reactors(connection, key, message_id)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         with self._doing("read messages"):

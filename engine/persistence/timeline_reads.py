@@ -18,13 +18,9 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import (
-    StoredMessage,
-    StoredPage,
-    StoredQuote,
-)
 from engine.core.records import FileRecord, MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
+from engine.core.stored import StoredMessage, StoredPage, StoredQuote
 from engine.persistence.annotation_reads import (
     delivery_of,
     kept_from_us,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeGuard
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.ports import ConversationSummary, ProfileStore, StoredMessage, StoreWrite
+from engine.core.ports import ProfileStore, StoreWrite
 from engine.core.ratchet import SaveRatchet
+from engine.core.stored import ConversationSummary, StoredMessage
 from engine.delivery.steps import Step
 from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.job_queue import Job

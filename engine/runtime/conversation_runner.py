@@ -26,19 +26,12 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.ports import (
-    Listed,
-    SaveDraft,
-    SaveMemberMuted,
-    SaveMuted,
-    SaveReadMark,
-    StoredMessage,
-    StoreWrite,
-)
+from engine.core.ports import SaveDraft, SaveMemberMuted, SaveMuted, SaveReadMark, StoreWrite
 from engine.core.records import MemberRecord
 from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AskStore, Buffers, SendPurpose
+from engine.core.stored import Listed, StoredMessage
 from engine.core.waku import WakuMessage
 from engine.events import ConversationView, FloodView, ForkView, GapView, HeldView
 from engine.runtime.commit_batch import CommitBatch, SavedBatch, read_back

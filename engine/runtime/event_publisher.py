@@ -12,8 +12,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
-from engine.core.ports import ConversationSummary, StoredAnnotation, StoredMessage
 from engine.core.records import ContactRecord, OpenChannelRecord
+from engine.core.stored import ConversationSummary, StoredAnnotation, StoredMessage
 from engine.events import (
     ContactView,
     ConversationChanged,

@@ -14,10 +14,11 @@ from engine.core.governed import Admission
 from engine.core.ids import ConversationId, ParticipantId
 from engine.core.invite import Invite, StrongInvite, conversation_id_of, group_id_of
 from engine.core.membership.members import by_joining
-from engine.core.ports import Listed, RemoveGroup, StoreWrite
+from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord, MemberRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
 from engine.core.sds.log_table import LogTable
+from engine.core.stored import Listed
 from engine.crypto.admin_entry import link_create_id
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.links import parse_any_invite

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.core.ports import StoredMessage
 from engine.core.records import MessageRecord
 from engine.core.sds.forks import Fork
+from engine.core.stored import StoredMessage
 from engine.events import (
     ClocksAhead,
     ClockView,

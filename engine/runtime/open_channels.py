@@ -13,9 +13,10 @@ from engine.codec.channel_link import read_channel_link, write_channel_link
 from engine.core.channel_link import MAX_CHANNEL_ID_BYTES, SHARED_KEY_BYTES
 from engine.core.errors import InputError, InputFlaw, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, WakuHash
-from engine.core.ports import Listed, RemoveGroup
+from engine.core.ports import RemoveGroup
 from engine.core.records import ChannelName, MemberRecord, OpenChannelRecord, OpenFormat, OpenPace
 from engine.core.sds.log_table import LogTable
+from engine.core.stored import Listed
 from engine.core.waku import WakuMessage
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.network.transport import MessageHandler, Receipt

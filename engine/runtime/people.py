@@ -26,10 +26,11 @@ from engine.core.ids import (
     ParticipantId,
     WakuHash,
 )
-from engine.core.ports import Listed, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.ports import PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.inputs import ResendRequested
 from engine.core.sds.log_table import LogTable
+from engine.core.stored import Listed
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.links import parse_contact_link

@@ -10,9 +10,10 @@ from engine.core.entropy import Entropy
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import Listed, ProfileStore
+from engine.core.ports import ProfileStore
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord, ProfileRecord
 from engine.core.sds.config import FloodLimits
+from engine.core.stored import Listed
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.disk import FilesSettings

@@ -26,7 +26,7 @@ from engine.core.drafts import kept_draft
 from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
-from engine.core.ports import HideMessage, StoredMessage, StoredPage
+from engine.core.ports import HideMessage
 from engine.core.records import OpenChannelRecord
 from engine.core.sds.inputs import (
     ResendRequested,
@@ -34,6 +34,7 @@ from engine.core.sds.inputs import (
     RetrieveQuoted,
     RetrieveRequested,
 )
+from engine.core.stored import StoredMessage, StoredPage
 from engine.events import (
     FloodView,
     ForkView,

@@ -21,16 +21,6 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
-from engine.core.ports import (
-    ConversationSummary,
-    StoredAnnotation,
-    StoredMessage,
-    StoredPage,
-    StoredQuote,
-    StoredReaction,
-    StoredReactor,
-    StoredVersion,
-)
 from engine.core.problems import FailureReason, FileFault, FileProblem
 from engine.core.records import (
     ContactRecord,
@@ -46,6 +36,16 @@ from engine.core.records import (
 from engine.core.sds.vocabulary import HolderEntry
 from engine.core.shown_text import with_names, without_marks
 from engine.core.stand_in_key import is_stand_in
+from engine.core.stored import (
+    ConversationSummary,
+    StoredAnnotation,
+    StoredMessage,
+    StoredPage,
+    StoredQuote,
+    StoredReaction,
+    StoredReactor,
+    StoredVersion,
+)
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
 from engine.events import (

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from engine.core.admin_log.log import Deletion
 from engine.core.emoji import without_selectors
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position
-from engine.core.ports import StoredReaction
 from engine.core.records import AnnotationRecord, DeliveryRecord, MessageRecord
+from engine.core.stored import StoredReaction
 from engine.persistence import rules
 
 DeliveryOf = Callable[[MessageId], DeliveryRecord | None]

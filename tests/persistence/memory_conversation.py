@@ -32,17 +32,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.inspection import PlacedMessage
-from engine.core.ports import (
-    ConversationSummary,
-    PutFileHolder,
-    StoredAnnotation,
-    StoredMessage,
-    StoredPage,
-    StoredQuote,
-    StoredReactor,
-    StoredTransfer,
-    StoredVersion,
-)
+from engine.core.ports import PutFileHolder
 from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
@@ -61,6 +51,16 @@ from engine.core.sds.vocabulary import (
     LogEntry,
     RemoveFromLog,
     Write,
+)
+from engine.core.stored import (
+    ConversationSummary,
+    StoredAnnotation,
+    StoredMessage,
+    StoredPage,
+    StoredQuote,
+    StoredReactor,
+    StoredTransfer,
+    StoredVersion,
 )
 from engine.persistence import rules
 from engine.persistence.rules import (

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from engine.core.ids import ConversationId, MessageId
-from engine.core.ports import StoredMessage
 from engine.core.search import FoundMessage, FoundPlace, Indexed, SearchQuery, SearchReader, Stop
 from engine.core.search_text import excerpt
+from engine.core.stored import StoredMessage
 from engine.persistence.rules import SAID_KINDS
 from engine.persistence.stored_ids import stored_order
 

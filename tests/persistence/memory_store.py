@@ -24,9 +24,7 @@ from engine.core.ports import (
     ApplyChannel,
     ApplyHistory,
     BeforeCommit,
-    ConversationSummary,
     HideMessage,
-    Listed,
     PutAnnotation,
     PutContact,
     PutDelivery,
@@ -48,11 +46,6 @@ from engine.core.ports import (
     SaveProfile,
     SaveReadMark,
     SaveValue,
-    StoredMessage,
-    StoredPage,
-    StoredReactor,
-    StoredTransfer,
-    StoredVersion,
     StoreWrite,
 )
 from engine.core.records import (
@@ -68,6 +61,15 @@ from engine.core.records import (
 )
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
+from engine.core.stored import (
+    ConversationSummary,
+    Listed,
+    StoredMessage,
+    StoredPage,
+    StoredReactor,
+    StoredTransfer,
+    StoredVersion,
+)
 from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.rules import (
     EMPTY_PAGE,

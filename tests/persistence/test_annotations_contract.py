@@ -23,12 +23,12 @@ from engine.core.ports import (
     RemoveGroup,
     SaveMemberMuted,
     SaveReadMark,
-    StoredMessage,
     StoreWrite,
 )
 from engine.core.records import SpanRecord
 from engine.core.sds.missing import kept_back
 from engine.core.sds.vocabulary import MissingState, PutMissing, RemoveFromLog
+from engine.core.stored import StoredMessage
 from engine.persistence import annotation_reads, list_reads, reaction_counts, rules
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (

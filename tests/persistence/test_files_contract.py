@@ -15,10 +15,10 @@ from engine.core.ports import (
     PutTransfer,
     RemoveGroup,
     SaveReadMark,
-    StoredMessage,
 )
 from engine.core.records import FileRecord, TransferRecord, TransferState
 from engine.core.sds.vocabulary import RemoveFromLog
+from engine.core.stored import StoredMessage
 from engine.persistence import annotation_reads, file_tables, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId
-from engine.core.ports import (
-    HideMessage,
-    ProfileStore,
-    PutGroup,
-    SaveMemberMuted,
-    StoredMessage,
-    StoreWrite,
-)
+from engine.core.ports import HideMessage, ProfileStore, PutGroup, SaveMemberMuted, StoreWrite
 from engine.core.sds.vocabulary import RemoveFromLog
+from engine.core.stored import StoredMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
     ALICE,

@@ -16,10 +16,10 @@ from engine.core.ports import (
     PutMessage,
     SaveMemberMuted,
     SaveReadMark,
-    StoredPage,
     StoreWrite,
 )
 from engine.core.records import SpanRecord
+from engine.core.stored import StoredPage
 from engine.persistence import ordinals
 from tests.persistence.store_examples import (
     ALICE,

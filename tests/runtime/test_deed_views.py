@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from engine.core.ids import ParticipantId
-from engine.core.ports import StoredMessage
+from engine.core.stored import StoredMessage
 from engine.events import MessageKind
 from engine.governance_views import DeedKind, DeedView
 from engine.runtime.views import message_view

@@ -11,7 +11,7 @@ import pytest
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, UnixMs
-from engine.core.ports import Listed
+from engine.core.stored import Listed
 from engine.events import (
     ConversationChanged,
     DatabaseDamaged,

@@ -12,8 +12,8 @@ from engine.core.blobs.requests import ChunkAnswer
 from engine.core.counters import Counters
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, MessageId
-from engine.core.ports import StoredTransfer
 from engine.core.records import TransferRecord, TransferState
+from engine.core.stored import StoredTransfer
 from engine.events import EngineEvent, MessageChanged, MessageView
 from engine.file_views import FetchView, FileProgressed, FileState, FileView
 from engine.network.libp2p.ports import PeerId

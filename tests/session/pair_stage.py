@@ -12,10 +12,11 @@ from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import ProfileStore, PutContact, RemoveGroup, SaveValue, StoredMessage
+from engine.core.ports import ProfileStore, PutContact, RemoveGroup, SaveValue
 from engine.core.records import ContactRecord
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.vocabulary import AskStore
+from engine.core.stored import StoredMessage
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_contact_link

@@ -21,7 +21,7 @@ from engine.core.admin_log.acts import (
 )
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import MessageId, UnixMs
-from engine.core.ports import StoredMessage
+from engine.core.stored import StoredMessage
 from engine.governance_views import DeedKind
 from engine.session.group.deeds import DEED, deed_in
 from engine.session.inputs import Govern

@@ -15,9 +15,10 @@ from engine.core.content import Text
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.ids import InstanceId, UnixMs, WakuHash
-from engine.core.ports import ProfileStore, StoredMessage
+from engine.core.ports import ProfileStore
 from engine.core.records import GroupRecord, ProfileRecord
 from engine.core.sds.inputs import DeadlineReached
+from engine.core.stored import StoredMessage
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite

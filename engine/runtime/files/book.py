@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from engine.core.blobs.manifest import ChunkName
 from engine.core.ids import ConversationId, MessageId, ParticipantId
-from engine.core.ports import StoredMessage, StoredTransfer
 from engine.core.problems import FileProblem
 from engine.core.records import TransferState
+from engine.core.stored import StoredMessage, StoredTransfer
 from engine.events import EngineEvent, MessageAdded, MessageChanged, MessagesAdded, MessageView
 from engine.file_views import FetchView, FileState, FileView
 from engine.runtime.files.transfer import Rate, Transfer

@@ -6,7 +6,7 @@ A copy for another program is as private as one of a larger file, and goes with 
 import asyncio
 from pathlib import Path
 
-from engine.core.ports import StoredMessage
+from engine.core.stored import StoredMessage
 from engine.events import MessageView
 from engine.persistence.saved_file import write_whole
 from engine.runtime.files.book import FileKey, is_of_others

@@ -33,9 +33,10 @@ from engine.core.errors import (
     StorageFault,
 )
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.ports import PutTransfer, StoredMessage
+from engine.core.ports import PutTransfer
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import OpenChannelRecord, TransferState
+from engine.core.stored import StoredMessage
 from engine.events import (
     ConversationRemoved,
     EngineEvent,

@@ -21,9 +21,10 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.inspection import PlacedMessage, WaitingMessage
-from engine.core.ports import ProfileStore, StoredMessage, StoredPage
+from engine.core.ports import ProfileStore
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import HolderEntry, MissingEntry, MissingState
+from engine.core.stored import StoredMessage, StoredPage
 from engine.delivery_views import (
     MOST_IN_PAGE,
     DeliveryMark,

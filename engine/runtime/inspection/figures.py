@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.core.ids import HolderSource, ParticipantId, UnixMs
-from engine.core.ports import StoredMessage
+from engine.core.stored import StoredMessage
 from engine.events import ConnectionView, ConversationView, GapView
 from engine.history_views import StoreView
 from engine.inspection_views import (

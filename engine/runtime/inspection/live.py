@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.core.mvds.vocabulary import AppendMessage, MvdsDelivered, PayloadReceived
-from engine.core.ports import ProfileStore, StoredMessage
+from engine.core.ports import ProfileStore
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.vocabulary import (
     Buffers,
@@ -21,6 +21,7 @@ from engine.core.sds.vocabulary import (
     RepairRequested,
     SendPurpose,
 )
+from engine.core.stored import StoredMessage
 from engine.delivery.steps import Arrived, MvdsStep, Refused, SdsStep, Step
 from engine.live_views import (
     FOLLOWED,

@@ -12,7 +12,7 @@ from engine.codec.mvds_id import mvds_id_of_row
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.mvds.vocabulary import MvdsMessage, Record
-from engine.core.ports import ProfileStore, StoredMessage
+from engine.core.ports import ProfileStore
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import (
     HistoryEntry,
@@ -22,6 +22,7 @@ from engine.core.sds.vocabulary import (
     MissingEntry,
     OutgoingEntry,
 )
+from engine.core.stored import StoredMessage
 from engine.runtime.inspection.message_bytes import ReadBytes, causal_history, read_bytes
 
 LOOKED_AT: Final = 64

@@ -11,8 +11,8 @@ from typing import Final
 
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
-from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord
+from engine.core.stored import StoredMessage
 from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.history_views import StoreView
 from engine.inspection_views import Figures, MessageInspection, StoreReturned

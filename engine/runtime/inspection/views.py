@@ -18,9 +18,9 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.mvds.vocabulary import RecordType
-from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import MissingEntry, MissingState, OutgoingEntry, OutgoingState
+from engine.core.stored import StoredMessage
 from engine.events import MessageView
 from engine.inspection_views import (
     AgainView,
