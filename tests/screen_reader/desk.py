@@ -76,11 +76,14 @@ class Desk:
         command = (sys.executable, "-m", "chat_app", "--profile-dir", str(profile), *arguments)
         return await self.start(*command)
 
-    async def _xdotool(self, *arguments: str) -> str:
+    async def _try_xdotool(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         command = (program("xdotool"), *arguments)
-        done = await asyncio.to_thread(
+        return await asyncio.to_thread(
             subprocess.run, command, env=self.environment, capture_output=True, check=False
         )
+
+    async def _xdotool(self, *arguments: str) -> str:
+        done = await self._try_xdotool(*arguments)
         assert done.returncode == 0, (arguments, done.stderr)
         return done.stdout.decode()
 
@@ -93,8 +96,14 @@ class Desk:
 
     async def give_keys_to(self, process: subprocess.Popen[bytes]) -> None:
         """As a window manager does for the window that somebody chooses."""
-        found = await self._xdotool("search", "--sync", "--onlyvisible", "--pid", str(process.pid))
-        await self._xdotool("windowfocus", found.split()[-1])
+        looking = ("search", "--sync", "--onlyvisible", "--pid", str(process.pid))
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await self._xdotool(*looking)
+                given = await self._try_xdotool("windowfocus", found.split()[-1])
+                if given.returncode == 0:
+                    break
+                # That was a menu, which closed meanwhile.
         self.keys_at = process
 
 
