@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
-from engine.delivery.contract import MAX_MESSAGE_ID_BYTES, TABLES_BY_NAME, Table, Type
+from engine.delivery.contract import TABLES_BY_NAME, Table, Type
 from pipeline.session import is_here
 from pipeline.sources import arrow_rows
+from pipeline.sources.arrow_rows import FILE, PROBLEM
 from pipeline.sources.delivery import read_piece
 from pipeline.sources.files import Piece, pack
 
@@ -146,34 +147,28 @@ def _writer(places: Mapping[str, str]) -> _Work:
     return work
 
 
-def repeating(table: Table) -> list[str]:
-    """Columns of few different values.
-
-    A dictionary of ids, hashes or times would hold them all once, and be given up when it is full:
-    time for nothing.
-    """
-    short = {Type.INT16, Type.INT32}
-    names = [
-        column.name
-        for column in table.columns
-        if column.type in short
-        or (column.type is Type.TEXT and column.maximum < MAX_MESSAGE_ID_BYTES)
-    ]
-    return [*names, arrow_rows.PROBLEM, arrow_rows.FILE]
-
-
 def write_part(part: Part, path: Path) -> int:
     """How many rows there were."""
     table = TABLES_BY_NAME[part.table]
     rows = waiting_rows = 0
     waiting: list[pa.RecordBatch] = []
-    schema = arrow_rows.source_schema(table)
-    options = {"compression": "zstd", "compression_level": 1, "use_dictionary": repeating(table)}
+    schema = arrow_rows.batch_schema(table)
+    few = [c.name for c in table.columns if c.type in {Type.INT16, Type.INT32}]
+    few += [*arrow_rows.repeating_texts(table), PROBLEM, FILE]
+    options = {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": few,
+        "write_statistics": few,  # Between the least id and the greatest lie all others.
+        "store_schema": False,  # Else they are dictionaries for whoever reads them, too.
+    }
     with pq.ParquetWriter(path, schema, **options) as file:
 
         def write() -> None:
             if waiting:
-                file.write_table(pa.Table.from_batches(waiting, schema), ROW_GROUP_ROWS)
+                # A second dictionary in a row group would leave the rest of it without one.
+                whole = pa.Table.from_batches(waiting, schema).unify_dictionaries()
+                file.write_table(whole, ROW_GROUP_ROWS)
                 waiting.clear()
 
         for piece in part.pieces:

@@ -1,12 +1,14 @@
 """Rows into Arrow, a batch at a time, each with what is wrong with it by the contract.
 
 The words for what is wrong are those of ``engine.delivery.check``, but here a whole column is
-looked at in one go: row by row Python would be ten times slower than the disk.  Only a batch that
+looked at in one go: row by row Python would be ten times slower than the disk.  Texts that repeat
+are dictionaries, so that each different one is read, looked at and written once.  Only a batch that
 does not even fit the columns' types (no recorder writes one) is sorted out row by row.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -14,11 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.delivery.check import problem_of
-from engine.delivery.contract import READABLE_VERSIONS, Column, Table, Type
+from engine.delivery.contract import (
+    MAX_MESSAGE_ID_BYTES,
+    MESSAGE,
+    READABLE_VERSIONS,
+    Column,
+    Table,
+    Type,
+)
 from pipeline.schema import arrow_schema
 
 PROBLEM: Final = "problem"
 FILE: Final = "file"
+REPEATING: Final = pa.dictionary(pa.int32(), pa.string())
 _INTEGERS: Final = {Type.INT16, Type.INT32, Type.INT64}
 _LISTS: Final = {Type.TEXTS, Type.INT64S}
 _PLAIN_LISTS: Final = {
@@ -36,6 +46,36 @@ def source_schema(table: Table) -> pa.Schema:
     """The contract's columns, all nullable, and ``problem`` and ``file``."""
     fields = [field.with_nullable(True) for field in arrow_schema(table)]
     return pa.schema([*fields, pa.field(PROBLEM, pa.string()), pa.field(FILE, pa.string())])
+
+
+@lru_cache(maxsize=16)
+def batch_schema(table: Table) -> pa.Schema:
+    """The same, with dictionaries of texts that repeat."""
+    repeating = {*repeating_texts(table), PROBLEM, FILE}
+    return pa.schema(
+        [
+            field.with_type(REPEATING) if field.name in repeating else field
+            for field in source_schema(table)
+        ]
+    )
+
+
+@lru_cache(maxsize=16)
+def repeating_texts(table: Table) -> tuple[str, ...]:
+    """Columns of few different texts; a dictionary of ids or digests would hold nearly all."""
+    digest = MESSAGE.column("content")
+    return tuple(
+        column.name
+        for column in table.columns
+        if column.type is Type.TEXT
+        and column.maximum < MAX_MESSAGE_ID_BYTES
+        and column is not digest
+    )
+
+
+def plain(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:
+    """Without dictionaries, as Spark takes it."""
+    return batch.cast(source_schema(table))
 
 
 def batch_of(
@@ -66,33 +106,47 @@ def of_columns(
 
 
 def checked(table: Table, columns: Sequence[pa.Array], file: str) -> pa.RecordBatch:
-    """Columns of the table's types, looked through."""
+    """Columns of the table's types, looked through.  What is too long is left out."""
     rows = len(columns[0])
     problems: pa.Array = pa.nulls(rows, pa.string())
-    for column, values in zip(table.columns, columns, strict=True):
-        for mask, what in _masks(column, values):
+    kept: list[pa.Array] = []
+    for column, whole in zip(table.columns, columns, strict=True):
+        values = whole
+        for mask, what in _masks(column, whole):
             if pc.any(mask).as_py():
+                is_wrong = pc.fill_null(mask, False)
                 reason = pa.scalar(f"{column.name}.{what}")
-                here = pc.if_else(pc.fill_null(mask, False), reason, pa.scalar(None, pa.string()))
+                here = pc.if_else(is_wrong, reason, pa.scalar(None, pa.string()))
                 problems = pc.coalesce(problems, here)
-    return _batch(table, columns, problems, file)
+                if what == "length":
+                    values = _without(values, is_wrong)
+        kept.append(values)
+    return _batch(table, kept, problems, file)
+
+
+def _without(values: pa.Array, mask: pa.Array) -> pa.Array:
+    """Null where the mask is true; a dictionary keeps what is used no more."""
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(_without(values.indices, mask), values.dictionary)
+    return pc.if_else(mask, pa.scalar(None, values.type), values)
 
 
 def refused(table: Table, file: str, reason: str) -> pa.RecordBatch:
     """One row that stands for a file, or the rest of one, that could not be read."""
-    schema = source_schema(table)
-    columns = [pa.nulls(1, field.type) for field in schema]
-    columns[-2:] = [pa.array([reason]), pa.array([file])]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    columns = [pa.nulls(1, field.type) for field in arrow_schema(table)]
+    return _batch(table, columns, pa.array([reason]), file)
 
 
 def _batch(
     table: Table, columns: Sequence[pa.Array], problems: pa.Array, file: str
 ) -> pa.RecordBatch:
-    files = pa.DictionaryArray.from_arrays(
-        pa.repeat(pa.scalar(0, pa.int32()), len(problems)), pa.array([file])
-    ).dictionary_decode()
-    return pa.RecordBatch.from_arrays([*columns, problems, files], schema=source_schema(table))
+    schema = batch_schema(table)
+    found = [*columns, problems, _same_text(file, len(problems))]
+    fitting = [
+        values if values.type == field.type else values.dictionary_encode()
+        for values, field in zip(found, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(fitting, schema=schema)
 
 
 # --- conversion -----------------------------------------------------------------------------------
@@ -112,8 +166,15 @@ def _array(column: Column, values: Sequence[object]) -> pa.Array:
     return found if found.type == wanted else found.cast(wanted)
 
 
+def _same_text(value: str, rows: int) -> pa.Array:
+    numbers = pa.repeat(pa.scalar(0, REPEATING.index_type), rows)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array([value]))
+
+
 def _same(column: Column, value: object, rows: int) -> pa.Array:
     """That value in every row."""
+    if isinstance(value, str) and column.type is Type.TEXT:
+        return _same_text(value, rows)
     return pa.repeat(pa.scalar(value, source_type(column)), rows)
 
 
@@ -219,6 +280,8 @@ def _decoded(value: object) -> object:
 
 
 def _masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
+    if pa.types.is_dictionary(values.type):
+        return list(_masks_of_repeating(column, values))
     found: list[tuple[pa.Array, str]] = []
     if not column.nullable and values.null_count:
         found.append((pc.is_null(values), "null"))
@@ -235,6 +298,15 @@ def _masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
     elif column.type in _LISTS:
         found.append((pc.greater(pc.list_value_length(values), column.maximum), "length"))
     return found
+
+
+def _masks_of_repeating(column: Column, values: pa.Array) -> Iterator[tuple[pa.Array, str]]:
+    """Each different text is looked at once."""
+    if not column.nullable and values.null_count:
+        yield pc.is_null(values), "null"
+    for mask, what in _masks(replace(column, nullable=True), values.dictionary):
+        if pc.any(mask).as_py():
+            yield mask.take(values.indices), what
 
 
 def _integer_masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:

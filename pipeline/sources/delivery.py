@@ -139,7 +139,8 @@ class DeliveryReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         pieces = partition.pieces if isinstance(partition, Pieces) else []
         for piece in pieces:
-            yield from read_piece(piece, self._table)
+            for batch in read_piece(piece, self._table):
+                yield arrow_rows.plain(batch, self._table)
 
 
 def _without_pieces(reader: DataSourceReader) -> dict[str, object]:
@@ -287,7 +288,8 @@ class DeliveryStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         pieces = partition.pieces if isinstance(partition, Pieces) else []
         for piece in pieces:
-            yield from read_piece(piece, DELIVERY_EVENT)
+            for batch in read_piece(piece, DELIVERY_EVENT):
+                yield arrow_rows.plain(batch, DELIVERY_EVENT)
 
     def commit(self, end: Offset) -> None:
         """Nothing is kept but what the checkpoint holds."""

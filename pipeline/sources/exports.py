@@ -6,7 +6,7 @@ A file is recognised by its columns; JSON lines by those of its first row.
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final, TextIO
@@ -20,6 +20,9 @@ from pipeline.sources.files import PARQUET, Piece, table_of
 
 BATCH_ROWS: Final = 50_000
 MAX_LINE_CHARACTERS: Final = 256 * 1024
+MOST_ROW_GROUPS: Final = 1_000
+"""Of a file with more texts are read one by one: to look at each group takes its time, too."""
+_ENCODINGS: Final = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 
 
 class ExportError(Exception):
@@ -62,16 +65,34 @@ def batches(piece: Piece, table: Table) -> Iterator[pa.RecordBatch]:
     read = _parquet if piece.kind == PARQUET else _json_lines
     try:
         yield from read(piece.path, table)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError, KeyError) as error:
         raise ExportError("corrupt") from error
 
 
 def _parquet(path: str, table: Table) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path) as file:
-        there = [name for name in table.names if name in file.schema_arrow.names]
+    told = pq.read_metadata(path)
+    there = [name for name in table.names if name in told.schema.to_arrow_schema().names]
+    repeating = _with_dictionaries(told, arrow_rows.repeating_texts(table))
+    with pq.ParquetFile(path, metadata=told, read_dictionary=repeating) as file:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=there):
+            batch.validate(full=True)  # Nobody else looks whether a text is one.
             columns = [_column(batch, column) for column in table.columns]
             yield arrow_rows.checked(table, columns, path)
+
+
+def _with_dictionaries(told: pq.FileMetaData, names: Collection[str]) -> list[str]:
+    """Which of these columns Arrow can read as dictionaries: texts, in the usual encodings."""
+    if told.num_row_groups > MOST_ROW_GROUPS:
+        return []
+    groups = [told.row_group(at) for at in range(told.num_row_groups)]
+    columns = ((at, told.schema.column(at)) for at in range(told.num_columns))
+    return [
+        column.path
+        for at, column in columns
+        if column.path in names
+        and column.physical_type == "BYTE_ARRAY"
+        and all(_ENCODINGS.issuperset(group.column(at).encodings) for group in groups)
+    ]
 
 
 def _column(batch: pa.RecordBatch, column: Column) -> pa.Array:
@@ -80,7 +101,7 @@ def _column(batch: pa.RecordBatch, column: Column) -> pa.Array:
     if column.name not in batch.schema.names:
         return pa.nulls(batch.num_rows, wanted)
     values = batch.column(column.name)
-    return values if values.type == wanted else values.cast(wanted)
+    return values if values.type in (wanted, arrow_rows.REPEATING) else values.cast(wanted)
 
 
 def _json_lines(path: str, table: Table) -> Iterator[pa.RecordBatch]:
