@@ -20,6 +20,14 @@ _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 
 @contextmanager
 def duck_session(options: Mapping[str, str]) -> "Iterator[SparkSession]":
+    """Until it ends, Spark's functions are of Connect."""
+    with connect_mode(), opened(options) as session:
+        yield session
+
+
+@contextmanager
+def opened(options: Mapping[str, str]) -> "Iterator[SparkSession]":
+    """Beside another session: plans are for this one where they are made in ``connect_mode``."""
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - loads gRPC
     from pyspark.sql.connect.session import SparkSession as Session  # noqa: PLC0415 - likewise
 
@@ -29,14 +37,20 @@ def duck_session(options: Mapping[str, str]) -> "Iterator[SparkSession]":
         def toChannel(self) -> DuckChannel:  # noqa: N802 - Spark's name
             return DuckChannel(options)
 
+    with connect_mode():
+        session = Session(connection=Here("sc://localhost"))
+    try:
+        yield cast("SparkSession", session)
+    finally:
+        session.client.close()  # To stop it would stop whatever Connect server there is, too.
+
+
+@contextmanager
+def connect_mode() -> "Iterator[None]":
     before = os.environ.get(_CONNECT_MODE)
     os.environ[_CONNECT_MODE] = "1"
     try:
-        session = Session(connection=Here("sc://localhost"))
-        try:
-            yield cast("SparkSession", session)
-        finally:
-            session.stop()
+        yield
     finally:
         if before is None:
             del os.environ[_CONNECT_MODE]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MEMORY: Final = "spark.driver.memory"
 _MEMORY: Final = "2g"
 """What does not fit goes to a disk: of few rows of input there may be very many witnesses."""
+BATCH_ROWS: Final = 500_000
 _LARGE: Final = str(2**31 - 1)
 _CONFIGURED: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
@@ -96,8 +97,8 @@ class DuckChannel:
             table = self._tables.of(asked.plan.root)
             schema = pyspark_types_to_proto_types(table.schema)
             found.append(proto.ExecutePlanResponse(schema=schema))
-            batch = _batch(self._tables.rows(table))
-            found.append(proto.ExecutePlanResponse(arrow_batch=batch))
+            batches = _batches(self._tables.rows(table))
+            found += [proto.ExecutePlanResponse(arrow_batch=batch) for batch in batches]
         done = proto.ExecutePlanResponse.ResultComplete()
         found.append(proto.ExecutePlanResponse(result_complete=done))
         for one in found:
@@ -192,11 +193,12 @@ class DuckChannel:
         self._spilled.close()
 
 
-def _batch(rows: pa.Table) -> proto.ExecutePlanResponse.ArrowBatch:
-    batches = rows.combine_chunks().to_batches()
-    batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_batch(batch)
-    data = sink.getvalue().to_pybytes()
-    return proto.ExecutePlanResponse.ArrowBatch(row_count=batch.num_rows, data=data)
+def _batches(rows: pa.Table) -> Iterator[proto.ExecutePlanResponse.ArrowBatch]:
+    """At least one; a message of the protocol has room for 2 GB."""
+    empty = pa.RecordBatch.from_pylist([], schema=rows.schema)
+    for batch in rows.to_batches(max_chunksize=BATCH_ROWS) or [empty]:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_batch(batch)
+        data = sink.getvalue().to_pybytes()
+        yield proto.ExecutePlanResponse.ArrowBatch(row_count=batch.num_rows, data=data)

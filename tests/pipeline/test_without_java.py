@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
 from google.protobuf.message import Message
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -335,3 +336,12 @@ def test_the_program_starts_no_java(logs: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert all(line.startswith("causerie-pipeline: ") for line in done.stderr.splitlines())
+
+
+def test_an_answer_of_many_rows_comes_in_parts_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As are texts of more than 2 GB."""
+    monkeypatch.setattr(channel, "BATCH_ROWS", 7)
+    with session.session(WITHOUT_JAVA) as here:
+        rows = here.createDataFrame(pa.table({"n": range(100)}))
+        assert rows.toArrow().column("n").to_pylist() == list(range(100))
+        assert rows.where("n < 0").toArrow().num_rows == 0
