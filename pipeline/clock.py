@@ -9,13 +9,14 @@ network that is slower in one direction, and is left alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.delivery.contract import INT64
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
 
 SKEW_MS: Final = 1_000
 MOST_SAMPLES: Final = 1_000_000
@@ -24,7 +25,6 @@ MOST_PAIRS: Final = 200_000
 LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 MOST_APART_MS: Final = INT64 - 1
-CLOCK: Final = "participant string, offset_ms bigint, within_ms bigint, partners int, others int"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,17 @@ def one_way(event: "DataFrame", message: "DataFrame") -> "DataFrame":
     )
 
 
-def clocks(spark: "SparkSession", event: "DataFrame", message: "DataFrame") -> "DataFrame":
+def clocks(event: "DataFrame", message: "DataFrame") -> "pa.Table":
     """The silver table ``clock``: whose are off.  Who is not in it has the right time."""
+    import pyarrow as pa  # noqa: PLC0415 - only here
+
     rows = one_way(event, message).limit(MOST_PAIRS).collect()
     found = solved(OneWay(row["sender"], row["receiver"], row["least_ms"]) for row in rows)
-    values = [
-        (clock.participant, clock.offset_ms, clock.within_ms, clock.partners, clock.others)
-        for clock in found
-    ]
-    return spark.createDataFrame(values, CLOCK).coalesce(1)
+    fields = {
+        "participant": pa.string(),
+        "offset_ms": pa.int64(),
+        "within_ms": pa.int64(),
+        "partners": pa.int32(),
+        "others": pa.int32(),
+    }
+    return pa.Table.from_pylist(list(map(asdict, found)), pa.schema(list(fields.items())))

@@ -6,7 +6,7 @@ What is left out is kept with its reason, for ``pipeline.coverage`` and the quar
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame, Window
@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Table
 from pipeline import coverage, silver
+from pipeline.beside import Answer, Beside
 from pipeline.coverage import BEGINNINGS, CLASH, OTHER_KEY, OVERLAP, WHOSE
-from pipeline.persisted import if_any, persisted
-from pipeline.session import for_few_rows
+from pipeline.persisted import if_any
 
 OVERLAP_MS: Final = 5_000
 """A clock may be put right between two files by that much."""
@@ -31,9 +31,11 @@ class Once:
     Logs that hold nothing twice, as nearly all do, need not be shuffled for it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what, summed up how, and what makes it the same
         self,
         rows: DataFrame,
+        ask: Beside,
+        *,
         in_blocks: _Summing,
         together: _Summing,
         key: Sequence[str],
@@ -45,107 +47,128 @@ class Once:
         """
         self.rows = rows
         """Each once."""
-        blocks = persisted(in_blocks(rows))
-        repeats = if_any(silver.told_again(blocks, *within))
-        self.kept = [blocks, repeats]
-        self.several = rows.join(F.broadcast(repeats), "log_id", "left_semi")
+        blocks = ask.fetched(in_blocks(rows), about=rows.count() // coverage.BLOCK)
+        repeats = ask.ask(lambda told: silver.told_again(told, *within), blocks)
+        self.several = ask.only(rows, repeats, ["log_id"])
         """All of those logs that hold some twice, as they were read."""
-        if not repeats.isEmpty():
+        if not repeats.is_empty:
             once = self.several.dropDuplicates(["log_id", *key])
-            others = F.broadcast(repeats), "log_id", "left_anti"
-            self.rows = rows.join(*others).unionByName(once)
-            blocks = blocks.join(*others).unionByName(in_blocks(once))
-        self.summed = persisted(together(blocks))
+            self.rows = rows.join(repeats.frame, "log_id", "left_anti").unionByName(once)
+            blocks = ask.ask(_with_those_once, blocks, repeats, in_blocks(once))
+        self.summed = ask.ask(together, blocks)
         """``together`` of these rows."""
-        self.kept.append(self.summed)
 
 
-def events_once(rows: DataFrame) -> Once:
-    return Once(rows, coverage.heard_in_blocks, coverage.heard, ["seq"], [])
+def _with_those_once(blocks: DataFrame, repeats: DataFrame, once: DataFrame) -> DataFrame:
+    return blocks.join(repeats, "log_id", "left_anti").unionByName(once)
 
 
-def snapshots_once(rows: DataFrame) -> Once:
+def events_once(rows: DataFrame, ask: Beside) -> Once:
+    return Once(
+        rows,
+        ask,
+        in_blocks=coverage.heard_in_blocks,
+        together=coverage.heard,
+        key=["seq"],
+        within=[],
+    )
+
+
+def snapshots_once(rows: DataFrame, ask: Beside) -> Once:
     """One log may tell of several, exported at different times."""
     shot = ["segment", "channel", "snapshot_ms"]
     key = [*shot, "position", "mid"]
-    return Once(rows, silver.shown_in_blocks, silver.shown, key, shot)
+    return Once(
+        rows,
+        ask,
+        in_blocks=silver.shown_in_blocks,
+        together=silver.shown,
+        key=key,
+        within=shot,
+    )
 
 
 class Comparable:
     """Of whole logs of whole participants: what takes part.
 
-    It depends on no other logs, but for the key.  Small tables are kept until ``release``.
+    It depends on no other logs, but for the key.
     """
 
-    def __init__(self, log: DataFrame, event: Once, shot: Once, key: str | None) -> None:
+    def __init__(
+        self, log: Answer | DataFrame, event: Once, shot: Once, key: str | None, ask: Beside
+    ) -> None:
         """``event``, ``shot``: of events, and of snapshots; ``key``: ``main_key``."""
         self._key = key
-        spark = log.sparkSession
-        is_under_key = F.col("key_id") == F.lit(key)
-        shown = shot.summed.where(is_under_key)
-        self._heard = event.summed.where(is_under_key)
-        with for_few_rows(spark):
-            self._newest = persisted(silver.newest_snapshots(shown))
-            older = if_any(silver.older_snapshots(shown, self._newest))
-            self._taken = shown.join(F.broadcast(older), [*WHOSE, *silver.SNAPSHOT], "left_anti")
-            self._irregular = if_any(silver.irregular(self._taken))
-        self._order = silver.taken(shot.rows.where(is_under_key), older)
-        self._clashing = if_any(silver.clashing(self._order, self._irregular))
-        odd_log = if_any(odd_logs(log, event.several))
-        other = event.summed.where(~is_under_key & F.col("channel").isNotNull()).select(*WHOSE)
-        with for_few_rows(spark):
-            part = coverage.parts(self._heard, self._newest, log.where(is_under_key))
-            self._part = persisted(part)
-            self.odd = if_any(not_comparable(self._part, odd_log, self._clashing, other))
-            """channel, participant, problem: who does not take part, and why."""
-        self._left_out = None if self.odd.isEmpty() else self.odd
-        self._kept = [self._newest, older, self._irregular, self._clashing, odd_log, self._part]
-        self._kept += [self.odd, *event.kept, *shot.kept]
+        self._ask = ask
+        under_key = partial(_under_key, key=key)
+        self._heard = ask.ask(under_key, event.summed)
+        shown = ask.ask(under_key, shot.summed)
+        self._newest = ask.ask(silver.newest_snapshots, shown)
+        older = ask.ask(silver.older_snapshots, shown, self._newest)
+        self._taken = ask.ask(_without_older, shown, older)
+        self._irregular = ask.ask(silver.irregular, self._taken)
+        self._order = silver.taken(_under_key(shot.rows, key), older.frame)
+        self._clashing = ask.fetched(silver.clashing(self._order, self._irregular.frame))
+        odd_log = ask.ask(odd_logs, log, told_otherwise(event.several))
+        self._part = ask.ask(coverage.parts, self._heard, self._newest, ask.ask(under_key, log))
+        others = ask.ask(partial(_under_other_keys, key=key), event.summed)
+        self.odd = ask.ask(not_comparable, self._part, odd_log, self._clashing, others)
+        """channel, participant, problem: who does not take part, and why."""
 
     def only(self, rows: DataFrame) -> DataFrame:
         """The rows of logs that take part."""
         return taking_part(rows, self._key, self._left_out)
 
+    @property
+    def _left_out(self) -> DataFrame | None:
+        return None if self.odd.is_empty else self.odd.frame
+
+    def _taking_part(self, told: Answer) -> Answer:
+        return told if self.odd.is_empty else self._ask.ask(_but, told, self.odd)
+
     def events(self) -> int:
         """How many events there are of logs that take part."""
-        return _sum_of_rows(self.only(self._heard))
+        return _sum_of_rows(self._taking_part(self._heard), self._ask)
 
     def entries(self, event: DataFrame) -> tuple[DataFrame, int]:
         """The final logs, and how many entries stand in them as they were read."""
-        order, heard, shown, irregular = (
-            _but(rows, self._left_out)
-            for rows in (self._order, self._heard, self._taken, self._irregular)
+        heard, shown, irregular = map(
+            self._taking_part, (self._heard, self._taken, self._irregular)
         )
-        with for_few_rows(event.sparkSession):
-            unfinished = if_any(silver.unfinished(self._newest, heard))
-        later = if_any(silver.delivered_later(event, unfinished))
-        self._kept += [unfinished, later]
-        made = later.select(*WHOSE).union(irregular).distinct()
-        return silver.entries(order, made, later), _sum_of_rows(_but(shown, made))
+        unfinished = self._ask.ask(silver.unfinished, self._newest, heard)
+        later = if_any(silver.delivered_later(event, unfinished.frame))
+        made = later.select(*WHOSE).union(irregular.frame).distinct()
+        order = _but(self._order, self._left_out)
+        as_read = self._ask.ask(_whole_ones, shown, made)
+        return silver.entries(order, made, later), _sum_of_rows(as_read, self._ask)
 
-    def seen(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
+    def seen(self, bronze: Mapping[Table, DataFrame]) -> Answer:
         """``coverage.seen`` of these."""
-        part, newest = _but(self._part, self._left_out), _but(self._newest, self._left_out)
+        part, newest = map(self._taking_part, (self._part, self._newest))
         bad = F.col("problem").isNotNull() & F.col("log_id").isNotNull()
-        order = bronze[LOG_SNAPSHOT].where(bad).select(*WHOSE, F.lit(None).cast("bigint"))
+        order = bronze[LOG_SNAPSHOT].where(bad).select(*WHOSE).distinct()
         events = bronze[DELIVERY_EVENT].where(bad).groupBy("log_id").agg(F.max("seq").alias("seq"))
-        refused = order.union(part.join(events, "log_id").select(*WHOSE, "seq")).toDF(*WHOSE, "seq")
-        return coverage.seen(part, newest, refused.union(self._holes(bronze)))
+        return self._ask.ask(_seen, part, newest, order.union(self._holes(bronze)), events)
 
     def _holes(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
         """Orders with holes, in a file some of whose rows nobody could even read."""
         snapshot = bronze[LOG_SNAPSHOT]
         unread = snapshot.where("problem IS NOT NULL AND log_id IS NULL").select("file").distinct()
         return (
-            self._order.join(F.broadcast(self._irregular), [*WHOSE], "left_semi")
+            self._order.join(F.broadcast(self._irregular.frame), [*WHOSE], "left_semi")
             .join(F.broadcast(unread), "file", "left_semi")
-            .select(*WHOSE, F.lit(None).cast("bigint").alias("seq"))
+            .select(*WHOSE)
             .distinct()
         )
 
-    def quarantine(self) -> DataFrame:
-        """Snapshots that contradict themselves."""
-        return self._clashing.select(
+    def quarantine(self, refused: DataFrame) -> Answer:
+        """``refused``, ``bronze.quarantine``, and snapshots that contradict themselves."""
+        return self._ask.ask(_with_clashing, refused, self._clashing)
+
+
+def _with_clashing(refused: DataFrame, clashing: DataFrame) -> DataFrame:
+    return refused.unionByName(
+        clashing.select(
             F.lit(LOG_SNAPSHOT.name).alias("table"),
             "file",
             F.lit("position.clash").alias("reason"),
@@ -153,16 +176,38 @@ class Comparable:
             F.lit(None).cast("bigint").alias("seq"),
             "rows",
         )
-
-    def release(self) -> None:
-        for kept in self._kept:
-            kept.unpersist()
+    )
 
 
-def _sum_of_rows(summed: DataFrame) -> int:
-    with for_few_rows(summed.sparkSession):
-        (found,) = summed.agg(F.sum("rows")).collect()
-    return int(found[0] or 0)
+def _under_key(rows: DataFrame, key: str | None) -> DataFrame:
+    return rows.where(F.col("key_id") == F.lit(key))
+
+
+def _under_other_keys(heard: DataFrame, key: str | None) -> DataFrame:
+    is_other = F.col("channel").isNotNull() & (F.col("key_id") != F.lit(key))
+    return heard.where(is_other).select(*WHOSE)
+
+
+def _without_older(shown: DataFrame, older: DataFrame) -> DataFrame:
+    return shown.join(F.broadcast(older), [*WHOSE, *silver.SNAPSHOT], "left_anti")
+
+
+def _whole_ones(shown: DataFrame, made: DataFrame) -> DataFrame:
+    """Of snapshots those that nothing has to be added to."""
+    return _but(shown, made)
+
+
+def _seen(part: DataFrame, newest: DataFrame, order: DataFrame, events: DataFrame) -> DataFrame:
+    """``order``: whose has bad rows; ``events``: of logs with some, the last bad ``seq``."""
+    refused = order.withColumn("seq", F.lit(None).cast("bigint"))
+    bad = part.join(events, "log_id").select(*WHOSE, "seq")
+    return coverage.seen(part, newest, refused.union(bad))
+
+
+def _sum_of_rows(summed: Answer, ask: Beside) -> int:
+    (found,) = ask.ask(lambda told: told.agg(F.sum("rows").alias("rows")), summed).dicts()
+    rows = found["rows"]
+    return rows if isinstance(rows, int) else 0
 
 
 def taking_part(rows: DataFrame, key: str | None, odd: DataFrame | None) -> DataFrame:
@@ -176,26 +221,35 @@ def _but(rows: DataFrame, odd: DataFrame | None) -> DataFrame:
     return rows.join(F.broadcast(odd.select(*WHOSE).distinct()), [*WHOSE], "left_anti")
 
 
-def main_key(log: DataFrame) -> str | None:
+def main_key(log: Answer | DataFrame, ask: Beside) -> str | None:
     """The key that most participants recorded under; None if there is no log."""
-    counted = log.groupBy("key_id").agg(
-        F.countDistinct("participant").alias("people"), F.sum("rows").alias("rows")
-    )
-    first = counted.orderBy(F.desc("people"), F.desc("rows"), "key_id").limit(1).collect()
+    first = ask.ask(_most_used, log).dicts()
     return str(first[0]["key_id"]) if first else None
 
 
-def odd_logs(log: DataFrame, told_twice: DataFrame) -> DataFrame:
-    """log_id: that are told in two ways, or of two owners."""
+def _most_used(log: DataFrame) -> DataFrame:
+    counted = log.groupBy("key_id").agg(
+        F.countDistinct("participant").alias("people"), F.sum("rows").alias("rows")
+    )
+    return counted.orderBy(F.desc("people"), F.desc("rows"), "key_id").limit(1)
+
+
+def odd_logs(log: DataFrame, otherwise: DataFrame) -> DataFrame:
+    """log_id: of two owners, or ``told_otherwise``."""
     owners = log.groupBy("log_id").count().where("count > 1").select("log_id")
+    return owners.union(otherwise).distinct()
+
+
+def told_otherwise(told_twice: DataFrame) -> DataFrame:
+    """log_id: that are told in two ways."""
     told = [F.col(name) for name in DELIVERY_EVENT.names if name != "schema_version"]
-    twice = (
+    return (
         told_twice.groupBy("log_id", "seq")
         .agg(F.min(F.xxhash64(*told)).alias("one"), F.max(F.xxhash64(*told)).alias("other"))
         .where("one <> other")
         .select("log_id")
+        .distinct()
     )
-    return owners.union(twice).distinct()
 
 
 def not_comparable(

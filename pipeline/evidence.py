@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -192,7 +193,7 @@ class _Known:
         known = cls(
             messages=_messages(evidence.message, channels, mids),
             holders=_holders(evidence.entry, channels, mids),
-            logs=_logs(evidence.entry, channels),
+            logs=_logs(evidence.coverage, channels),
             steps=steps,
             snapshots=snapshots,
             lacking=_lacking(evidence.coverage, channels, people),
@@ -267,8 +268,8 @@ def _holders(
     return {(row[0], row[1]): (row["holding"], tuple(row["holders"])) for row in rows}
 
 
-def _logs(entry: DataFrame, channels: Iterable[str]) -> dict[str, frozenset[str]]:
-    rows = _among(entry, channel=channels).select("channel", "participant").distinct().collect()
+def _logs(coverage: DataFrame, channels: Iterable[str]) -> dict[str, frozenset[str]]:
+    rows = _among(coverage.where("has_log"), channel=channels).collect()
     found: dict[str, set[str]] = {}
     for row in rows:
         found.setdefault(row["channel"], set()).add(row["participant"])
@@ -337,7 +338,10 @@ def _devices(event: DataFrame, written: Iterable[tuple[str, int]]) -> dict[tuple
     asked = sorted(written)
     if not asked:
         return {}
-    when = event.sparkSession.createDataFrame(asked, "participant string, sent_ms bigint")
+    names = pa.schema([("participant", pa.string()), ("sent_ms", pa.int64())])
+    when = event.sparkSession.createDataFrame(
+        pa.table(list(map(list, zip(*asked, strict=True))), names)
+    )
     kinds = [kind.value for kind in (*_PRESENCE, Kind.GAP, Kind.FAULT)]
     was = F.col("kind").isin(*(kind.value for kind in _PRESENCE)) & (
         F.col("at_ms") <= F.col("sent_ms")

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from engine.delivery.contract import Kind, Table
 from pipeline.audit import Audited
+from pipeline.beside import Answer
 from pipeline.paths import on_this_disk
 from pipeline.sources.delivery import source_schema
 from pipeline.tables import (
@@ -247,12 +248,16 @@ class Run:
         self._keep(name, self.directory.shared(of, told, rows.schema, self.id))
         return True
 
-    def replace(self, name: str, rows: DataFrame, part: Part | None = None) -> int:
+    def replace(self, name: str, rows: DataFrame | Answer, part: Part | None = None) -> int:
         """Of everything, or of the rows of some keys; how many new ones there are."""
         before = self._head.tables.get(name)
-        return self._keep(
-            name, self._formats[self._kind].replace(name, rows, before, self.id, part)
-        )
+        table = self._formats[self._kind]
+        if isinstance(table, ParquetTables) and isinstance(rows, Answer) and rows.table is not None:
+            told = table.replace(name, rows.table, before, self.id, part)
+        else:
+            frame = rows.frame if isinstance(rows, Answer) else rows
+            told = table.replace(name, frame, before, self.id, part)
+        return self._keep(name, told)
 
     def commit(self, **facts: Json) -> None:
         """What was written so far becomes what readers see, and ``facts`` are remembered."""

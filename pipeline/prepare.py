@@ -28,11 +28,11 @@ from engine.delivery.contract import (
 from pipeline import bronze as bronze_stage
 from pipeline import coverage, silver
 from pipeline.audit.cells import MOST_BROADCAST
+from pipeline.beside import Answer, Beside, beside
 from pipeline.clock import clocks
 from pipeline.comparable import Comparable, events_once, main_key, snapshots_once, taking_part
 from pipeline.lake import SEGMENT, Lake, Run
 from pipeline.persisted import if_any, persisted
-from pipeline.session import for_few_rows
 from pipeline.tables import RUN, Json, Part
 
 SHOWN: Final = 20
@@ -197,38 +197,37 @@ def _hanging_together(links: Iterable[_Link], by: Sequence[str]) -> Keys:
 
 def write_silver(spark: SparkSession, run: Run, touched: Touched | None) -> str | None:
     """All tables, or of each what was touched; under which key most have recorded."""
-    key = _write_own(spark, run, touched.own if touched is not None else None)
-    _write_together(spark, run, touched.together if touched is not None else None, key)
+    with beside(spark) as ask:
+        own = touched.own if touched is not None else None
+        key = _write_own(ask, run, own)
+        together = touched.together if touched is not None else None
+        _write_together(ask, run, together, key)
     if touched is None or touched.stores:
         run.replace("silver/store_message", silver.store_messages(run.bronze(STORE_MESSAGE)))
     return key
 
 
-def _write_own(spark: SparkSession, run: Run, keys: Keys | None) -> str | None:
+def _write_own(ask: Beside, run: Run, keys: Keys | None) -> str | None:
     """What depends on the logs of one participant alone."""
     rows = {table: _among(run.bronze(table), "file", keys) for table in TABLES}
     events, shots = silver.events(rows[DELIVERY_EVENT]), silver.good(rows[LOG_SNAPSHOT])
-    told, shot = events_once(events), snapshots_once(shots)
-    with for_few_rows(spark):
-        log = _keep(run, "log", coverage.logs(told.summed).coalesce(1), "log_id", keys)
-        key = main_key(run.table("silver/log"))
-    gate = Comparable(log, told, shot, key)
-    with for_few_rows(spark):
-        _keep(run, "odd", gate.odd.coalesce(1), "participant", keys)
+    told, shot = events_once(events, ask), snapshots_once(shots, ask)
+    log = _keep(run, "log", ask.ask(coverage.logs, told.summed), "log_id", keys)
+    key = main_key(log if keys is None else run.table("silver/log"), ask)
+    gate = Comparable(log, told, shot, key, ask)
+    _keep(run, "odd", gate.odd, "participant", keys)
     of_events, of_shots = (f"bronze/{table.name}" for table in (DELIVERY_EVENT, LOG_SNAPSHOT))
     ours = gate.only(told.rows).drop("file")
     event = _keep_or_share(run, of_events, gate.events(), "event", ours, "log_id", keys)
     entry, as_read = gate.entries(event)
     _keep_or_share(run, of_shots, as_read, "entry", entry, "participant", keys)
     refused = bronze_stage.quarantine({table.name: found for table, found in rows.items()})
-    with for_few_rows(spark):
-        _keep(run, "seen", gate.seen(rows).coalesce(1), "participant", keys)
-        _keep(run, "quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file", keys)
-    gate.release()
+    _keep(run, "seen", gate.seen(rows), "participant", keys)
+    _keep(run, "quarantine", gate.quarantine(refused), "file", keys)
     return key
 
 
-def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str | None) -> None:
+def _write_together(ask: Beside, run: Run, keys: Keys | None, key: str | None) -> None:
     """What depends on everybody in a channel, or who was there in another with one of them."""
 
     def there(name: str, by: str) -> DataFrame:
@@ -238,58 +237,63 @@ def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str |
         rows = _among(run.bronze(table), "file", keys)
         if not is_first:
             rows = _as_last_read(rows)
-        return taking_part(rows, key, None if odd.isEmpty() else odd)
+        return taking_part(rows, key, None if odd.is_empty else odd.frame)
 
     is_first = _mapping(run.facts.get("bronze")).get("newest") == 1
-    odd, entry = there("odd", "participant"), there("entry", "channel")
+    odd, entry = ask.fetched(there("odd", "participant")), there("entry", "channel")
     message = told(MESSAGE)
-    found = clocks(spark, there("event", "log_id"), message)
-    clock = _keep(run, "clock", found, "participant", keys)
-    stays = coverage.stays(told(MEMBERSHIP), clock).coalesce(1)
-    stay = _keep(run, "stay", stays, "channel", keys)
-    seen = coverage.corrected(there("seen", "participant"), clock)
+    off = ask.given(clocks(there("event", "log_id"), message))
+    clock = _keep(run, "clock", off, "participant", keys)
+    stay = _keep(run, "stay", ask.ask(coverage.stays, told(MEMBERSHIP), clock), "channel", keys)
+    seen = ask.ask(coverage.corrected, there("seen", "participant"), clock)
     told_of = persisted(silver.told_of(entry, message))
-    several = if_any(told_of.where("NOT is_plain").select("mid"))
-    chosen = F.broadcast(several) if several.count() <= MOST_BROADCAST else several
-    alike = if_any(silver.told_alike(message.join(chosen, "mid", "left_semi")))
-    holding = if_any(entry.join(chosen, "mid", "left_semi"))
-    others = if_any(silver.known_messages(holding, alike, clock))
-    doubtful = if_any(silver.told_of_by_others(others))
-    various = if_any(silver.told_variously(others))
-    known = silver.plain_messages(message, told_of, clock).unionByName(others)
-    vouched = silver.vouched(known, doubtful, holding, seen, stay)
-    placed = _keep(run, "message", silver.messages(vouched, various), "channel", keys)
-    wrong = if_any(silver.wrong_mids(placed))
-    misnamed = message.join(wrong, ["channel", "message_id"], "left_semi")
-    differing = if_any(silver.differing(alike.union(silver.told_alike(misnamed))))
-    conflict = silver.conflicts(entry, message, differing, wrong)
-    _keep(run, "conflict", conflict.coalesce(1), "channel", keys)
-    of_few = several, alike, holding, others, doubtful, various, differing, wrong
-    for kept in (told_of, *of_few):
-        kept.unpersist()
-    late = if_any(coverage.sent_after_the_end(placed, entry, seen, stay))
+    several = ask.fetched(told_of.where("NOT is_plain").select("mid"))
+    alike = ask.fetched(silver.told_alike(ask.only(message, several, ["mid"])))
+    holding = ask.fetched(ask.only(entry, several, ["mid"]))
+    others = ask.ask(silver.known_messages, holding, alike, clock)
+    by_others = ask.ask(
+        silver.vouched_by_others, ask.ask(silver.told_of_by_others, others), holding, seen, stay
+    )
+    various = ask.ask(silver.told_variously, others)
+    is_plain = told_of.where("is_plain")
+    if is_plain.count() <= MOST_BROADCAST:
+        is_plain = F.broadcast(is_plain)
+    plain = silver.plain_messages(message, is_plain, clock.frame)
+    vouched = silver.vouched(plain.unionByName(others.frame), by_others.frame)
+    placed = silver.messages(vouched, various.frame)
+    run.replace("silver/message", placed, _part("channel", keys))
+    told_of.unpersist()
+    placed = there("message", "channel")
+    wrong = ask.fetched(silver.wrong_mids(placed))
+    misnamed = ask.fetched(silver.told_alike(ask.only(message, wrong, ["channel", "message_id"])))
+    both = ask.ask(DataFrame.union, alike, misnamed)
+    differing = ask.ask(silver.differing, both)
+    conflict = silver.conflicts(entry, message, differing.frame, wrong.frame)
+    _keep(run, "conflict", ask.fetched(conflict), "channel", keys)
+    late = coverage.sent_after_the_end(placed, entry, seen.frame, stay.frame)
     log = there("log", "log_id").where(F.col("key_id") == F.lit(key))
-    with for_few_rows(spark):
-        covered = coverage.coverage(seen, stay, odd, log, late).coalesce(1)
-        cover = _keep(run, "coverage", covered, "channel", keys)
-        _keep(run, "member", silver.members(cover, stay).coalesce(1), "channel", keys)
-    late.unpersist()
+    covered = ask.ask(coverage.coverage, seen, stay, odd, log, late)
+    cover = _keep(run, "coverage", covered, "channel", keys)
+    _keep(run, "member", ask.ask(silver.members, cover, stay), "channel", keys)
 
 
-def _keep(run: Run, name: str, table: DataFrame, by: str, keys: Keys | None) -> DataFrame:
-    """Written, and read again."""
-    part = None if keys is None else Part(by=by, keys=getattr(keys, by))
-    run.replace(f"silver/{name}", table, part)
-    return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
+def _keep(run: Run, name: str, made: Answer, by: str, keys: Keys | None) -> Answer:
+    """Written; a table of few rows."""
+    run.replace(f"silver/{name}", made, _part(by, keys))
+    return made
+
+
+def _part(by: str, keys: Keys | None) -> Part | None:
+    return None if keys is None else Part(by=by, keys=getattr(keys, by))
 
 
 def _keep_or_share(  # noqa: PLR0913, PLR0917 -- as ``_keep``, and what it may be a part of
     run: Run, of: str, count: int, name: str, table: DataFrame, by: str, keys: Keys | None
 ) -> DataFrame:
     """Not written again, if all that was read is in it: so many rows of ``of``."""
-    if keys is None and run.replace_by_all_of(of, count, f"silver/{name}", table):
-        return run.table(f"silver/{name}").drop(RUN)
-    return _keep(run, name, table, by, keys)
+    if keys is not None or not run.replace_by_all_of(of, count, f"silver/{name}", table):
+        run.replace(f"silver/{name}", table, _part(by, keys))
+    return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
 
 
 def _among(table: DataFrame, by: str, keys: Keys | None) -> DataFrame:

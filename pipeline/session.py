@@ -99,11 +99,10 @@ _SMALL_INPUT_JAVA: Final = (
 """As much room for compiled code as with both compilers: with the 48 MB of one alone, a session of
 many queries sweeps out what it compiles again soon after."""
 _LARGE_INPUT_JAVA: Final = (
-    "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
-    " -XX:Tier4InvocationThreshold=60000 -XX:Tier4MinInvocationThreshold=15000"
-    " -XX:Tier4CompileThreshold=120000 -XX:Tier4BackEdgeThreshold=1200000"
+    "-XX:+UseParallelGC -XX:MetaspaceSize=256m -XX:Tier4InvocationThreshold=15000"
+    " -XX:Tier4MinInvocationThreshold=2000 -XX:Tier4CompileThreshold=45000"
 )
-"""Many times Java's own thresholds: loops over many rows get there anyway, and most of what plans
+"""Three times Java's own thresholds: loops over many rows get there anyway, and most of what plans
 queries is not worth the second compiler."""
 _SHUFFLES_PER_PROCESSOR: Final = 8
 """Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""

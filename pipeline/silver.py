@@ -233,10 +233,10 @@ def _is_own() -> Column:
     return F.col("sender") == F.col("participant")
 
 
-def plain_messages(message: DataFrame, told_of: DataFrame, clock: DataFrame) -> DataFrame:
-    """As ``known_messages``, of what is plain."""
+def plain_messages(message: DataFrame, is_plain: DataFrame, clock: DataFrame) -> DataFrame:
+    """As ``known_messages``, of what is plain: that part of ``told_of``."""
     own = good(message).where(_is_own())
-    told = own.join(told_of.where("is_plain"), "mid").withColumn("is_vouched", F.lit(True))
+    told = own.join(is_plain, "mid").withColumn("is_vouched", F.lit(True))
     return _by_the_clock(told, clock)
 
 
@@ -318,16 +318,13 @@ def told_variously(known: DataFrame) -> DataFrame:
     return known.groupBy(*MID).count().where("count > 1").select(*MID)
 
 
-def vouched(
-    known: DataFrame, doubtful: DataFrame, holding: DataFrame, seen: DataFrame, stay: DataFrame
-) -> DataFrame:
+def vouched(known: DataFrame, by_others: DataFrame) -> DataFrame:
     """``known_messages`` with who vouches for them: ``vouched_by``.
 
-    ``doubtful``: of these ``told_of_by_others``, and ``holding`` the entries that hold them.
-    ``seen``: what was observed of the logs that count (``coverage.observed``).
+    ``by_others``: ``vouched_by_others``.
     """
     own = known.where("is_vouched").withColumn("vouched_by", F.lit(SENDER))
-    return own.unionByName(_vouched_by_others(doubtful, holding, seen, stay))
+    return own.unionByName(by_others)
 
 
 def messages(vouched: DataFrame, various: DataFrame) -> DataFrame:
@@ -357,12 +354,13 @@ def messages(vouched: DataFrame, various: DataFrame) -> DataFrame:
     )
 
 
-def _vouched_by_others(
+def vouched_by_others(
     doubtful: DataFrame, holding: DataFrame, seen: DataFrame, stay: DataFrame
 ) -> DataFrame:
-    """Of messages that their sender's log does not tell of: whether most others hold them.
+    """``told_of_by_others`` with ``vouched_by``: whether most others hold them.
 
     Those count whose log goes on after it was sent and who belonged then, or who hold it.
+    ``holding``: the entries that hold them; ``seen``: what was observed of the logs that count.
     """
     ids = doubtful.select(*ID_KEY, "sender", "sent_ms")
     sender = F.coalesce("sender", F.lit(""))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.beside import Answer, Beside
 from pipeline.coverage import (
     FIRST_FILE,
     GAP,
@@ -26,12 +27,12 @@ from pipeline.coverage import (
     WHOSE,
     is_during,
 )
-from pipeline.persisted import persisted
 from pipeline.silver import MINORITY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipeline.audit import Audit
     from pipeline.lake import Lake
 
 CONFLICT: Final = "conflict"
@@ -47,6 +48,7 @@ _IDENTICAL: Final = "identical"
 _WORSE: Final = ((("causal", "early"), "causal violation"), (("reordered",), "reordered"))
 _OWN: Final = (_EXTRA, _MISSING, UNCONFIRMED, CONFLICT)
 _MESSAGE: Final = ("channel", "mid", "lamport")
+_TOLD_OF: Final = (*_MESSAGE, "sent_ms", "vouched_by")
 _PARTLY: Final = (REFUSED, GAP, FIRST_FILE, HOLE)
 """Problems of logs that do not tell of all that happened."""
 
@@ -76,20 +78,35 @@ def observed_stays(stay: DataFrame, coverage: DataFrame) -> DataFrame:
     )
 
 
-def gated(
-    verdicts: DataFrame, witnesses: DataFrame, observed: Observed
-) -> tuple[DataFrame, DataFrame]:
+def gated(judged: "Audit", observed: Observed, ask: Beside) -> tuple[Answer, Answer]:
     """The audit's verdicts and witnesses as far as they hold, and the gate's own.
 
     Each verdict has ``log_ids``: the logs of its participant that it rests on.
     """
+    found, conflict = ask.fetched(judged.witnesses), ask.fetched(observed.conflict)
+    of_witnesses = ask.ask(lambda rows: rows.select("channel", "mid").distinct(), found)
+    of_conflicts = ask.ask(lambda rows: rows.select("channel", "message_id").distinct(), conflict)
+    message = ask.only(observed.message, of_witnesses, ["channel", "mid"])
+    texts = ask.only(observed.message, of_conflicts, ["channel", "message_id"])
+    coverage = ask.fetched(observed.coverage)
+    told = ask.ask(_told, found, message.select(*_TOLD_OF), coverage, observed.stay)
+    places = texts.select("channel", "message_id", "place", "lamport")
+    kept = ask.ask(_kept, told, conflict, places)
+    return ask.ask(_verdicts, judged.verdicts, kept, told, coverage, observed.log), kept
+
+
+def _told(
+    witnesses: DataFrame, message: DataFrame, coverage: DataFrame, stay: DataFrame
+) -> DataFrame:
+    """The audit's witnesses, with whether the log could not tell, ``is_unseen``.
+
+    ``message``: those that witnesses are of.
+    """
     columns = witnesses.columns
-    few = observed.message.where(F.col("vouched_by") == MINORITY).select(*_MESSAGE)
+    few = message.where(F.col("vouched_by") == MINORITY).select(*_MESSAGE).distinct()
     is_few = F.col("is_few") & (F.col("kind") == _EXTRA)
-    lacking = _lacking(witnesses.where(F.col("kind") == _MISSING), observed)
-    partly = observed.coverage.where(_is_one_of(_PARTLY)).select(
-        *WHOSE, F.lit(True).alias("is_partly")
-    )
+    lacking = _lacking(witnesses.where(F.col("kind") == _MISSING), message, coverage, stay)
+    partly = coverage.where(_is_one_of(_PARTLY)).select(*WHOSE, F.lit(True).alias("is_partly"))
     others = (
         witnesses.where(F.col("kind") != _MISSING)
         .join(F.broadcast(few.withColumn("is_few", F.lit(True))), [*_MESSAGE], "left")
@@ -99,27 +116,23 @@ def gated(
     )
     lacking = lacking.withColumn("is_unseen", ~F.col("is_whole"))
     both = (rows.select(*columns, "is_unseen") for rows in (lacking, others))
-    told = persisted(reduce(DataFrame.unionByName, both))
-    found = (
-        told.where("NOT is_unseen")
-        .unionByName(_conflicting(observed), allowMissingColumns=True)
-        .select(*columns)
-    )
-    hidden = told.where("is_unseen").select(*WHOSE).distinct()
-    judged = _verdicts(verdicts, found, hidden, observed.coverage)
-    logs = observed.log.groupBy("participant").agg(
-        F.sort_array(F.collect_set("log_id")).alias("log_ids")
-    )
-    return judged.join(F.broadcast(logs), "participant", "left").select(
-        *judged.columns, "log_ids"
-    ), found
+    return reduce(DataFrame.unionByName, both)
 
 
-def _lacking(missing: DataFrame, observed: Observed) -> DataFrame:
+def _kept(told: DataFrame, conflict: DataFrame, places: DataFrame) -> DataFrame:
+    """The witnesses that hold, and those of conflicts."""
+    seen = told.where("NOT is_unseen").drop("is_unseen")
+    own = _conflicting(conflict, places)
+    return seen.unionByName(own, allowMissingColumns=True).select(*seen.columns)
+
+
+def _lacking(
+    missing: DataFrame, message: DataFrame, coverage: DataFrame, stay: DataFrame
+) -> DataFrame:
     """Of what is missing that which had to be there, with whether the log could tell."""
-    sent = observed.message.select(*_MESSAGE, "sent_ms")
-    due = observed_stays(observed.stay, observed.coverage)
-    whole = observed.coverage.select(*WHOSE, "is_whole")
+    sent = message.select(*_MESSAGE, "sent_ms")
+    due = observed_stays(stay, coverage)
+    whole = coverage.select(*WHOSE, "is_whole")
     is_due = F.col("sent_ms").isNull() | is_during(F.col("sent_ms"))
     there = (
         missing.join(sent, [*_MESSAGE])
@@ -133,19 +146,24 @@ def _lacking(missing: DataFrame, observed: Observed) -> DataFrame:
     )
 
 
-def _conflicting(observed: Observed) -> DataFrame:
+def _conflicting(conflict: DataFrame, places: DataFrame) -> DataFrame:
     """A witness for each log and message of which it tells otherwise."""
-    places = observed.message.groupBy("channel", "message_id").agg(
+    first = places.groupBy("channel", "message_id").agg(
         F.min("place").alias("place"), F.min("lamport").alias("lamport")
     )
-    whose = observed.conflict.select(*WHOSE, "mid", "message_id").distinct()
-    return whose.join(places, ["channel", "message_id"], "left").withColumn("kind", F.lit(CONFLICT))
+    whose = conflict.select(*WHOSE, "mid", "message_id").distinct()
+    return whose.join(first, ["channel", "message_id"], "left").withColumn("kind", F.lit(CONFLICT))
 
 
 def _verdicts(
-    verdicts: DataFrame, witnesses: DataFrame, hidden: DataFrame, coverage: DataFrame
+    verdicts: DataFrame,
+    witnesses: DataFrame,
+    told: DataFrame,
+    coverage: DataFrame,
+    log: DataFrame,
 ) -> DataFrame:
-    """``hidden``: whose log lacks what it had no way of telling of."""
+    """``witnesses``: those that hold; ``told``: also of what a log had no way of telling of."""
+    hidden = told.where("is_unseen").select(*WHOSE).distinct()
     kinds = [name for names, _ in _WORSE for name in names if name in verdicts.columns]
     counted = [*kinds, *_OWN]
     first = F.when(F.col("place").isNotNull(), F.struct("place", "kind", "message_id"))
@@ -169,10 +187,11 @@ def _verdicts(
         F.col("first.kind").alias("first_kind"),
         F.col("first.message_id").alias("first_message_id"),
     )
-    unjudged = _unjudged(coverage)
-    return own.unionByName(unjudged, allowMissingColumns=True).fillna(
+    whole = own.unionByName(_unjudged(coverage), allowMissingColumns=True).fillna(
         0, [*counted, "expected", "held"]
     )
+    logs = log.groupBy("participant").agg(F.sort_array(F.collect_set("log_id")).alias("log_ids"))
+    return whole.join(F.broadcast(logs), "participant", "left").select(*whole.columns, "log_ids")
 
 
 def _worst(kinds: list[str]) -> Column:

@@ -58,7 +58,7 @@ def tables(spark: "SparkSession", place: Path) -> Audited:
 
 
 def audited(spark: "SparkSession", place: Path) -> set[tuple[object, ...]]:
-    """All witnesses; the verdicts are made too.  However few rows there are, Spark does it."""
+    """All witnesses; the verdicts are made too.  Spark looks at all rows, however few there are."""
     found = audit(tables(spark, place), str(place / "steps"), few_rows=0)
     found.verdicts.write.format("noop").mode("overwrite").save()
     return {tuple(row) for row in found.witnesses.select(*COLUMNS).collect()}

@@ -7,7 +7,7 @@ few rows are audited in this process (``local``), very many in parts (``parts``)
 """
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -16,6 +16,7 @@ from pipeline.audit import causal, cells, drill, local, verdict
 from pipeline.audit.parts import parts_of
 from pipeline.audit.steps import Steps
 from pipeline.audit.verdict import UNKNOWN_SINCE as UNKNOWN
+from pipeline.beside import Beside, beside
 
 __all__ = ["UNKNOWN", "Audit", "Audited", "audit"]
 
@@ -79,20 +80,22 @@ def audit(
             verdicts=spark.createDataFrame(verdicts, verdict.VERDICT),
             witnesses=spark.createDataFrame(witnesses, verdict.WITNESS),
         )
-    return reduce(
-        Audit.joined,
-        (
-            _on_spark(part.of(tables), Steps(spark, f"{steps}/{number}"), grace_ms, bucket_messages)
-            for number, part in enumerate(parts_of(tables))
-        ),
-    )
+    judged: list[Audit] = []
+    for number, part in enumerate(parts_of(tables)):
+        keep = Steps(spark, f"{steps}/{number}").kept
+        with beside(spark, keep) as ask:
+            judged.append(_on_spark(part.of(tables), ask, grace_ms, bucket_messages))
+    return reduce(Audit.joined, judged)
 
 
-def _on_spark(tables: Audited, steps: Steps, grace_ms: int, bucket_messages: int) -> Audit:
-    logs = steps.kept("logs", cells.logs(tables.member, tables.stay, grace_ms))
-    order, counted = cells.counted(tables.entry, tables.message, steps, bucket_messages)
-    compared = steps.kept("compared", cells.compared(counted, order, logs, bucket_messages))
-    looked = drill.looked_at(tables.entry, order, compared, logs, steps, bucket_messages)
-    violations = causal.violations(tables, order, compared, looked, steps)
-    witnesses = verdict.witnesses(looked, violations)
-    return Audit(verdicts=verdict.verdicts(logs, compared, looked, witnesses), witnesses=witnesses)
+def _on_spark(tables: Audited, ask: Beside, grace_ms: int, bucket_messages: int) -> Audit:
+    logs = ask.ask(partial(cells.logs, grace_ms=grace_ms), tables.member, tables.stay)
+    order, counted = cells.counted(tables.entry, tables.message, ask, bucket_messages)
+    buckets = cells.buckets(order.messages)
+    compare = partial(cells.compared, bucket_messages=bucket_messages)
+    compared = ask.ask(compare, counted, buckets, logs)
+    looked = drill.looked_at(tables.entry, order, compared, logs, ask, bucket_messages)
+    violations = causal.violations(tables, order, compared, looked, ask)
+    witnesses = ask.ask(verdict.witnesses, looked, violations)
+    verdicts = ask.ask(verdict.verdicts, logs, compared, looked, witnesses)
+    return Audit(verdicts=verdicts.frame, witnesses=witnesses.frame)

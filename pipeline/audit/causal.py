@@ -9,13 +9,14 @@ something of a higher place, so edges to what came **late** in this sense are en
 had been given up as lost before is none to wait for, also after a new start, in the next log.
 """
 
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipeline.audit.cells import ID, WHOSE, Order
-from pipeline.audit.steps import Steps
+from pipeline.beside import Answer, Beside
 
 if TYPE_CHECKING:
     from pipeline.audit import Audited
@@ -37,28 +38,41 @@ _LOG: Final = (*WHOSE, "log_id")
 
 
 def violations(
-    tables: "Audited", order: Order, compared: DataFrame, looked: DataFrame, steps: Steps
-) -> DataFrame:
+    tables: "Audited", order: Order, compared: Answer, looked: Answer, ask: Beside
+) -> Answer:
     """VIOLATION.  ``causal``: as the final log stands; ``early``: as it was delivered."""
     canonical = order.messages.where(F.col("position").isNotNull())
-    moved = looked.where("is_moved").select("mid")
-    touched = moved.union(_late(tables, order, canonical)).distinct()
-    edges = _suspect(order, canonical, steps.kept("touched", touched))
-    edges = steps.kept("edges", edges)
-    ends = canonical.select(
-        "channel", "mid", "lamport", "message_id", "place", "position", "bucket"
+    moved = ask.ask(lambda rows: rows.where("is_moved").select("mid").distinct(), looked)
+    touched = ask.fetched(moved.frame.union(_late(tables, order, canonical)).distinct())
+    edges = ask.fetched(_suspect(order, canonical, touched.frame))
+    both = ask.ask(_ends, edges)
+    columns = ("channel", "mid", "lamport", "message_id", "place", "position", "bucket")
+    ends = ask.fetched(ask.only(canonical.select(*columns), both, ["mid"]))
+    first, lost = (
+        ask.only(rows, both, ["mid"]).groupBy(*_LOG, "mid").agg(F.min("seq").alias("seq"))
+        for rows in (tables.delivered, tables.lost)
     )
-    ends = ends.join(F.broadcast(_ends(edges)), "mid", "left_semi")
-    ends = steps.kept("ends", ends)
-    held = _held(ends, compared, looked)
-    found = _below(edges, held).unionByName(_moved(edges, held, looked))
-    found = found.unionByName(_early(edges, tables))
+    held = ask.ask(_held, ends, compared, looked)
+    found = (
+        ask.ask(_below, edges, held),
+        ask.ask(_moved, edges, held, looked),
+        ask.ask(_early, edges, first, lost),
+    )
+    return ask.ask(_told, ends, *found)
+
+
+def _told(ends: DataFrame, *found: DataFrame) -> DataFrame:
+    """VIOLATION."""
     texts = ends.select("channel", "mid", "place", "lamport", "message_id")
     parents = ends.select(
         "channel", F.col("mid").alias("parent_mid"), F.col("message_id").alias("parent_message_id")
     )
-    told = found.join(texts, ["channel", "mid"]).join(parents, ["channel", "parent_mid"])
-    return steps.kept("violations", told.select(*VIOLATION))
+    told = (
+        reduce(DataFrame.unionByName, found)
+        .join(texts, ["channel", "mid"])
+        .join(parents, ["channel", "parent_mid"])
+    )
+    return told.select(*VIOLATION)
 
 
 def _ends(edges: DataFrame) -> DataFrame:
@@ -148,12 +162,7 @@ def _late(tables: "Audited", order: Order, canonical: DataFrame) -> DataFrame:
     )
 
 
-def _early(edges: DataFrame, tables: "Audited") -> DataFrame:
-    first = (
-        tables.delivered.join(F.broadcast(_ends(edges)), "mid", "left_semi")
-        .groupBy(*_LOG, "mid")
-        .agg(F.min("seq").alias("seq"))
-    )
+def _early(edges: DataFrame, first: DataFrame, lost: DataFrame) -> DataFrame:
     parent = first.select(*_LOG, F.col("mid").alias("parent_mid"), F.col("seq").alias("parent_seq"))
     early = (
         edges.join(first, ["channel", "mid"])
@@ -162,7 +171,7 @@ def _early(edges: DataFrame, tables: "Audited") -> DataFrame:
         .select(*_LOG, "mid", "parent_mid", "seq")
     )
     return (
-        _not_given_up(early, tables.lost)
+        _not_given_up(early, lost)
         .select(
             *WHOSE,
             F.lit(EARLY).alias("kind"),

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pipeline.audit.steps import Steps
+from pipeline.beside import Answer, Beside
 from pipeline.clock import apart_ms
 
 WHOSE: Final = ("channel", "participant")
@@ -102,28 +102,38 @@ class Order:
 
 
 def counted(
-    entry: DataFrame, message: DataFrame, steps: Steps, bucket_messages: int
-) -> tuple[Order, DataFrame]:
+    entry: DataFrame, message: DataFrame, ask: Beside, bucket_messages: int
+) -> tuple[Order, Answer]:
     """The order, and of each cell that holds anything: n, matched, least, most, first, last."""
     total, canonical = message.agg(F.count("*"), F.count("position")).collect()[0]
     is_small = total <= MOST_BROADCAST
     messages = ordered(message, bucket_messages, has_strays=canonical < total)
     order = Order(messages=messages, is_small=is_small)
-    found = steps.kept("counted", _counted(entry, order))
-    rows, unknown = found.agg(F.sum("n"), F.count_if(F.col("bucket").isNull())).collect()[0]
-    if (rows or 0) == entry.count() and not unknown:
+    found = ask.fetched(_counted(entry, order))
+    (known,) = ask.ask(_known, found).dicts()
+    if (known["rows"] or 0) == entry.count() and not known["unknown"]:
         return order, found
     # An id is told of twice, or nobody tells of it.  Silver makes no such table of honest logs.
-    known = steps.kept("known", told_once(entry, message))
-    order = Order(messages=ordered(known, bucket_messages, has_strays=True), is_small=is_small)
-    return order, steps.kept("counted", _counted(entry, order))
+    once = ask.kept(told_once(entry, message))
+    order = Order(messages=ordered(once, bucket_messages, has_strays=True), is_small=is_small)
+    return order, ask.fetched(_counted(entry, order))
+
+
+def _known(counted: DataFrame) -> DataFrame:
+    return counted.agg(
+        F.sum("n").alias("rows"), F.count_if(F.col("bucket").isNull()).alias("unknown")
+    )
 
 
 def _counted(entry: DataFrame, order: Order) -> DataFrame:
-    canonical = order.messages.select(*ID, "bucket", F.col("position").alias("c_position"))
+    named = {name: f"c_{name}" for name in (*ID, "position")}
+    canonical = order.messages.select(*named, "bucket").withColumnsRenamed(named)
+    # One number is looked up sooner than three columns, which equalities would make the key.
+    is_same = [F.col("mid") == F.col("c_mid")]
+    is_same += [F.col(n).between(F.col(named[n]), F.col(named[n])) for n in ("channel", "lamport")]
     ahead = F.col("c_position") - F.col("position")
     return (
-        entry.join(order.hinted(canonical), [*ID], "left")
+        entry.join(order.hinted(canonical), is_same, "left")
         .groupBy(*CELL)
         .agg(
             F.count("*").alias("n"),
@@ -136,14 +146,10 @@ def _counted(entry: DataFrame, order: Order) -> DataFrame:
     )
 
 
-def compared(found: DataFrame, order: Order, logs: DataFrame, bucket_messages: int) -> DataFrame:
-    """CELL, n, c_n, begin, shift, first, last, is_equal, is_flagged: of each log all cells.
-
-    ``begin``: at which position the cell has to begin; ``shift``: by how much less that is than in
-    the canonical log.
-    """
-    buckets = (
-        order.messages.where(F.col("position").isNotNull())
+def buckets(messages: DataFrame) -> DataFrame:
+    """channel, bucket, c_n, first_ms, last_ms: of the canonical order."""
+    return (
+        messages.where(F.col("position").isNotNull())
         .groupBy("channel", "bucket")
         .agg(
             F.count("*").alias("c_n"),
@@ -151,6 +157,16 @@ def compared(found: DataFrame, order: Order, logs: DataFrame, bucket_messages: i
             F.max("sent_ms").alias("last_ms"),
         )
     )
+
+
+def compared(
+    found: DataFrame, buckets: DataFrame, logs: DataFrame, bucket_messages: int
+) -> DataFrame:
+    """CELL, n, c_n, begin, shift, first, last, is_equal, is_flagged: of each log all cells.
+
+    ``begin``: at which position the cell has to begin; ``shift``: by how much less that is than in
+    the canonical log.
+    """
     grid = logs.select(*WHOSE).join(buckets, "channel")
     both = grid.unionByName(found, allowMissingColumns=True)
     told = [F.max(name).alias(name) for name in both.columns if name not in CELL]

@@ -9,13 +9,14 @@ Which entries belong to a flagged cell only a join with the order tells, but the
 between the first and the last that were counted there, so hardly any others are joined.
 """
 
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipeline.audit.cells import CELL, ID, WHOSE, Order, is_required
-from pipeline.audit.steps import Steps
+from pipeline.beside import Answer, Beside
 
 MISSING: Final = "missing"
 EXTRA: Final = "extra"
@@ -38,44 +39,45 @@ LOOKED: Final = (
 ``message_id`` are null of what nobody tells of."""
 
 
-def looked_at(  # noqa: PLR0913, PLR0917 -- what it looks at, and where it keeps that
+def looked_at(  # noqa: PLR0913, PLR0917 -- what it looks at, and who is asked
     entry: DataFrame,
     order: Order,
-    compared: DataFrame,
-    logs: DataFrame,
-    steps: Steps,
+    compared: Answer,
+    logs: Answer,
+    ask: Beside,
     bucket_messages: int,
-) -> DataFrame:
+) -> Answer:
     """LOOKED of flagged cells."""
-    flagged = compared.where("is_flagged").select(*CELL, "begin", "first", "last")
-    spots = flagged.select("channel", "bucket")
-    messages = steps.kept(
-        "spots",
-        order.messages.withColumnRenamed("position", "c_position")
-        .select(*_MESSAGE)
-        .join(F.broadcast(spots), ["channel", "bucket"], "left_semi"),
-    )
-    held = steps.kept("held", _held(entry, messages, flagged, bucket_messages))
-    return held.unionByName(steps.kept("absent", _absent(messages, flagged, logs, held)))
+    flagged = ask.ask(_flagged, compared)
+    spots = ask.ask(lambda cells: cells.select("channel", "bucket").distinct(), flagged)
+    order_there = order.messages.withColumnRenamed("position", "c_position").select(*_MESSAGE)
+    messages = ask.fetched(ask.only(order_there, spots, ["channel", "bucket"]))
+    near = ask.fetched(_near(entry, flagged, ask, bucket_messages))
+    held = ask.ask(_held, near, messages, flagged)
+    absent = ask.ask(_absent, messages, flagged, logs, held)
+    return ask.ask(DataFrame.unionByName, held, absent)
 
 
-def _held(
-    entry: DataFrame, messages: DataFrame, flagged: DataFrame, bucket_messages: int
-) -> DataFrame:
-    span = F.expr(f"position div {bucket_messages}")
+def _flagged(compared: DataFrame) -> DataFrame:
+    return compared.where("is_flagged").select(*CELL, "begin", "first", "last")
+
+
+def _near(entry: DataFrame, flagged: Answer, ask: Beside, bucket_messages: int) -> DataFrame:
+    """Entries that may belong to a flagged cell."""
     # One number for three columns is looked up sooner.  Should two of them agree, the joins tell.
-    near = entry.withColumn("spot", F.xxhash64(*WHOSE, span)).join(
-        F.broadcast(
-            _spans(flagged, bucket_messages).select(F.xxhash64(*WHOSE, "span").alias("spot"))
-        ),
-        "spot",
-        "left_semi",
+    spans = ask.ask(partial(_spans, bucket_messages=bucket_messages), flagged).frame
+    spot = F.xxhash64(*WHOSE, F.expr(f"position div {bucket_messages}"))
+    return (
+        entry.withColumn("spot", spot)
+        .join(
+            F.broadcast(spans.select(F.xxhash64(*WHOSE, "span").alias("spot"))), "spot", "left_semi"
+        )
+        .select(*WHOSE, "position", "lamport", "mid")
     )
-    rows = (
-        near.select(*WHOSE, "position", "lamport", "mid")
-        .join(messages, [*ID])
-        .join(F.broadcast(flagged.select(*CELL, "begin")), [*CELL])
-    )
+
+
+def _held(near: DataFrame, messages: DataFrame, flagged: DataFrame) -> DataFrame:
+    rows = near.join(messages, [*ID]).join(F.broadcast(flagged.select(*CELL, "begin")), [*CELL])
     in_order = Window.partitionBy(*CELL).orderBy(
         "lamport", F.col("place").asc_nulls_last(), "mid", "position"
     )

@@ -32,15 +32,16 @@ def refused(arguments: argparse.Namespace) -> int | None:
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 1 if logs differ, 2 if nothing could be read, 3 if something has to be looked at."""
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
+    from pipeline.beside import beside  # noqa: PLC0415 - loads Spark
     from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
     lake = ingest.lake_of(arguments)
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    with lake.run(spark) as run:
+    with lake.run(spark) as run, beside(spark) as ask:
         judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-        found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+        found = gated(judged, Observed.of(spark, lake), ask)
         written = {}
         for name, table in zip(("verdicts", "witnesses"), found, strict=True):
             run.replace(f"audit/{name}", table)

@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
 
 def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
+    from pipeline.beside import beside  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import write_page  # noqa: PLC0415 - loads Spark
     from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
     from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
@@ -77,10 +78,10 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     if prepared is None:
         return outcome.nothing(arguments, NAME)
     # Of its steps there is one set; and the next writer would remove what is told of here.
-    with lake.run(spark):
+    with lake.run(spark), beside(spark) as ask:
         judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-        held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
-        audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
+        held = gated(judged, Observed.of(spark, lake), ask)
+        audited = dict(zip(("verdicts", "witnesses"), (one.frame for one in held), strict=True))
         written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
         found = outcome.summarised(
             NAME,

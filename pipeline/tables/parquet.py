@@ -4,8 +4,9 @@ A table is a list of *parts*, directories that never change; each run adds one. 
 of some keys, the run's part holds the new ones, and the older parts are told which keys of theirs
 count no more.  Many small parts are put together, all but the largest, so that reading stays quick
 and what is copied stays in proportion to what was written.  What is all of another table's rows is
-not written again: it names the parts of that.  In a session for little input Arrow reads and writes
-few rows in this process: Spark's own way takes tasks, and most of their time.
+not written again: it names the parts of that.  Rows that are here already are written here, by
+Arrow, and in a session for little input few rows are read here, too: Spark's own way takes tasks,
+and most of their time.
 """
 
 import shutil
@@ -20,7 +21,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.paths import to_read
@@ -50,7 +51,7 @@ class ParquetTables:
         return self._with(name, rows, _parts(told), run, told)
 
     def replace(
-        self, name: str, rows: DataFrame, told: Told | None, run: str, part: Part | None
+        self, name: str, rows: DataFrame | pa.Table, told: Told | None, run: str, part: Part | None
     ) -> Told:
         if part is None or told is None:
             return self._with(name, rows, [], run, None)
@@ -106,12 +107,22 @@ class ParquetTables:
         return self.root / name / part
 
     def _with(
-        self, name: str, rows: DataFrame, before: Sequence[Told], run: str, told: Told | None
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        before: Sequence[Told],
+        run: str,
+        told: Told | None,
     ) -> Told:
-        rows = rows.withColumn(RUN, F.lit(run))
+        if isinstance(rows, pa.Table):
+            rows = rows.append_column(RUN, pa.repeat(run, rows.num_rows))
+            new = from_arrow_schema(rows.schema)
+        else:
+            rows = rows.withColumn(RUN, F.lit(run))
+            new = rows.schema
         added = self._written(name, rows, run)
         parts = [*before, *([added] if added["rows"] else [])]
-        schema = _widest(told, rows.schema)
+        schema = _widest(told, new)
         few = max(parts, key=_rows, default=None)
         if few is not None and (len(parts) > MOST_PARTS or any(map(_is_full, parts))):
             kept = [] if _is_full(few) else [few]
@@ -119,11 +130,13 @@ class ParquetTables:
             parts = [*kept, self._written(name, together, run)]
         return _told(schema, parts, _rows(added))
 
-    def _written(self, name: str, rows: DataFrame, run: str) -> Told:
+    def _written(self, name: str, rows: DataFrame | pa.Table, run: str) -> Told:
         """A new part."""
         number = sum(1 for _ in (self.root / name).glob(f"{run}*"))
         place = self.place(name, f"{run}-{number}")
-        if not (is_small(self.spark) and _is_written_here(rows, place)):
+        if isinstance(rows, pa.Table):
+            _write_here(rows, place)
+        elif not (is_small(self.spark) and _is_written_here(rows, place)):
             rows.write.parquet(str(place))
         files = place.rglob("*.parquet")
         return {
@@ -164,9 +177,13 @@ def _is_written_here(rows: DataFrame, place: Path) -> bool:
     few = rows.limit(FEW_ROWS + 1).toArrow()
     if few.num_rows > FEW_ROWS:
         return False
-    place.mkdir(parents=True)
-    pq.write_table(few, place / "part-0.parquet", compression="zstd")
+    _write_here(few, place)
     return True
+
+
+def _write_here(rows: pa.Table, place: Path) -> None:
+    place.mkdir(parents=True)
+    pq.write_table(rows, place / "part-0.parquet", compression="zstd")
 
 
 def _read_here(

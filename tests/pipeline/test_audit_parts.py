@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline import cli
+from pipeline import beside, cli
 from pipeline.audit import audit, cells
 from pipeline.audit.parts import parts_of
 from tests.pipeline.test_audit_is_exact import (
@@ -52,10 +52,19 @@ def edges() -> Tables:
     return tables
 
 
+@pytest.mark.parametrize(
+    "here",
+    [
+        pytest.param(0, id="Spark"),
+        pytest.param(100, id="mixed", marks=pytest.mark.long),
+        pytest.param(beside.MOST_ROWS, id="beside"),
+    ],
+)
 def test_by_cells_it_is_what_looking_at_every_row_finds(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: int
 ) -> None:
     """Many conversations, and with them the edges: ids of theirs are in two channels."""
+    monkeypatch.setattr(beside, "MOST_ROWS", here)
     tables = many(seed=1, count=100)
     for name, rows in edges().items():
         tables[name] += [(f"edge {row[0]}", *row[1:]) for row in rows]
@@ -95,11 +104,12 @@ def test_of_nothing_at_all_there_is_no_verdict(spark: SparkSession, tmp_path: Pa
 
 
 def test_what_is_few_is_counted_with_what_it_is_compared_with(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five people who hold nothing of a hundred messages are five hundred questions."""
     case = Conversation([(at, True, []) for at in range(100)], [[]] * 5, [[(0, None)]] * 5)
     tables = on_spark(spark, case.tables("c"))
+    monkeypatch.setattr(beside, "MOST_ROWS", 0)
     assert len(in_arrow(case.tables("c"))["message"]) == 100
     audit(tables, str(tmp_path / "many"), few_rows=499)
     assert (tmp_path / "many").exists()

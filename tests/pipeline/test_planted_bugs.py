@@ -27,7 +27,7 @@ BUGS: Final = [
     Bug(comparable, '.where("one <> other")', '.where("one <> one")'),
     Bug(comparable, "- OVERLAP_MS)", "+ OVERLAP_MS * 1_000_000)"),
     Bug(comparable, "beginnings > 1", "beginnings > 2"),
-    Bug(comparable, "if not repeats.isEmpty()", "if False"),
+    Bug(comparable, "if not repeats.is_empty", "if False"),
     Bug(silver, 'F.col("rows") > F.bit_count("marks")', "F.lit(False)"),
     Bug(comparable, '"channel", "snapshot_ms"]', '"channel"]'),
     Bug(comparable, '[*shot, "position", "mid"]', '[*shot, "position"]'),

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, MEMBERSHIP, MESSAGE
+from pipeline import beside
 from pipeline.audit import audit
 from pipeline.bronze import ingest
 from pipeline.lake import Lake
@@ -144,6 +145,7 @@ def test_a_directory_is_its_name_whatever_signs_that_holds(
 ) -> None:
     """To Spark brackets are patterns; and a name that is percent-encoded is another one."""
     monkeypatch.setattr(parquet, "FEW_BYTES", 0)  # So Spark reads every table by itself.
+    monkeypatch.setattr(beside, "MOST_ROWS", 0)
     logs = tmp_path / "logs"
     logs.mkdir()
     five_logs(logs)
@@ -152,7 +154,7 @@ def test_a_directory_is_its_name_whatever_signs_that_holds(
         lake = Lake(tmp_path / name)
         prepare(running, [logs], lake)
         found = audit(lake.audited(running), lake.steps, few_rows=-1)
-        assert (tmp_path / name / "steps" / "0" / "counted").is_dir()
+        assert (tmp_path / name / "steps" / "0" / "1").is_dir()
         return [sorted(map(str, rows.collect())) for rows in (found.verdicts, found.witnesses)]
 
     with session(SessionSettings(needs_java=False)) as here:

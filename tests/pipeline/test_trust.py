@@ -6,14 +6,16 @@ from the contract.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine.delivery.contract import LOG_SNAPSHOT
+from pipeline import beside
 from pipeline.audit import FEW_ROWS, audit
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
@@ -34,7 +36,9 @@ from tests.pipeline.trust_logs import but, under_another_key
 Rows = list[dict[str, Any]]
 Found = Mapping[str, Rows]
 """The tables of one run."""
-SPARK, DUCKDB = "Spark", "DuckDB"
+SPARK, BESIDE, MIXED, DUCKDB = "Spark", "Spark and DuckDB", "by number of rows", "DuckDB"
+ALL_HERE = {SPARK: 0, MIXED: 5, BESIDE: beside.MOST_ROWS}
+"""Of Spark's: how many rows, at most, are carried out beside it."""
 WITHOUT_JAVA: Final = SessionSettings(needs_java=False)
 
 
@@ -52,10 +56,11 @@ def write(case: Case, place: Path) -> None:
 
 def found_in(spark: SparkSession, lake: Lake, **way: int) -> Found:
     audited = audit(lake.audited(spark), lake.steps, **way)
-    verdicts, witnesses = gated(audited.verdicts, audited.witnesses, Observed.of(spark, lake))
-    tables = {name: lake.silver(spark, name) for name in SILVER}
-    tables |= {"verdicts": verdicts, "witnesses": witnesses}
-    return {name: [row.asDict() for row in table.collect()] for name, table in tables.items()}
+    with beside.beside(spark) as ask:
+        verdicts, witnesses = gated(audited, Observed.of(spark, lake), ask)
+        tables = {name: lake.silver(spark, name) for name in SILVER}
+        tables |= {"verdicts": verdicts.frame, "witnesses": witnesses.frame}
+        return {name: [row.asDict() for row in table.collect()] for name, table in tables.items()}
 
 
 def but_when(found: Found) -> dict[str, list[str]]:
@@ -76,8 +81,12 @@ def judged(spark: SparkSession, lake: Lake, **way: int) -> dict[str, list[str]]:
 @contextmanager
 def engine(name: str, spark: SparkSession) -> Iterator[SparkSession]:
     """That of all tests, or a session of its own that starts no Java."""
-    with nullcontext(spark) if name == SPARK else session(WITHOUT_JAVA) as running:
-        yield running
+    if name == DUCKDB:
+        with session(WITHOUT_JAVA) as running:
+            yield running
+        return
+    with patch.object(beside, "MOST_ROWS", ALL_HERE[name]):
+        yield spark
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +95,7 @@ def lakes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapp
     place = tmp_path_factory.mktemp("together")
     for case in (*TOGETHER, *OF_THE_AUDIT, *OTHER_KEYS):
         write(case, place / "logs")
-    made = {name: place / name for name in (SPARK, DUCKDB)}
+    made = {name: place / name for name in (*ALL_HERE, DUCKDB)}
     for name, out in made.items():
         with engine(name, spark) as running:
             prepare(running, [place / "logs"], Lake(out))
@@ -95,21 +104,19 @@ def lakes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapp
 
 @pytest.fixture(scope="module")
 def by_spark(spark: SparkSession, lakes: Mapping[str, Path]) -> Mapping[str, Found]:
-    """What it tells of that which each engine made."""
-    return {name: found_in(spark, Lake(place)) for name, place in lakes.items()}
+    """What Spark alone tells of that which each made."""
+    with engine(SPARK, spark) as running:
+        return {name: found_in(running, Lake(place)) for name, place in lakes.items()}
 
 
-@pytest.fixture(scope="module", params=[SPARK, DUCKDB])
+@pytest.fixture(scope="module", params=[BESIDE, DUCKDB])
 def together(
     request: pytest.FixtureRequest,
     spark: SparkSession,
     lakes: Mapping[str, Path],
-    by_spark: Mapping[str, Found],
 ) -> Found:
-    if request.param == SPARK:
-        return by_spark[SPARK]
-    with engine(DUCKDB, spark) as running:
-        return found_in(running, Lake(lakes[DUCKDB]))
+    with engine(request.param, spark) as running:
+        return found_in(running, Lake(lakes[request.param]))
 
 
 def assert_right(case: Case, found: Found) -> None:
@@ -155,21 +162,24 @@ def assert_right(case: Case, found: Found) -> None:
     assert conflicts == case.conflicts
 
 
-@pytest.mark.parametrize("few_rows", [0, FEW_ROWS])
-def test_both_engines_make_the_same_tables(
+@pytest.mark.parametrize(
+    ("name", "few_rows"), [(BESIDE, 0), (MIXED, 0), (DUCKDB, 0), (DUCKDB, FEW_ROWS)]
+)
+def test_all_engines_make_the_same_tables(
     spark: SparkSession,
     lakes: Mapping[str, Path],
     by_spark: Mapping[str, Found],
+    name: str,
     few_rows: int,
 ) -> None:
     """Silver row by row, verdicts and witnesses, and each reads what the other has written."""
     expected = but_when(by_spark[SPARK])
-    with engine(DUCKDB, spark) as running:
-        for name in lakes:
-            found = judged(running, Lake(lakes[name]), few_rows=few_rows)
+    with engine(name, spark) as running:
+        for maker in (SPARK, name):
+            found = judged(running, Lake(lakes[maker]), few_rows=few_rows)
             for table, rows in expected.items():
-                assert found[table] == rows, (name, table)
-    assert but_when(by_spark[DUCKDB]) == expected
+                assert found[table] == rows, (maker, table)
+    assert but_when(by_spark[name]) == expected
 
 
 @pytest.mark.parametrize("case", [*TOGETHER, *OF_THE_AUDIT], ids=lambda case: case.name)
