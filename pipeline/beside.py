@@ -7,7 +7,7 @@ million rows.  The questions are the same functions of DataFrames, and so are th
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, StructType
 
 from pipeline.duck import connect_mode, opened
 from pipeline.persisted import persisted
-from pipeline.session import is_here
+from pipeline.session import for_few_rows, is_here
 from pipeline.tables.parquet import nothing
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ WITH_LISTS: Final = 20
 """Of a table with lists, a row may be so many times as long: then fewer are few."""
 Question: TypeAlias = Callable[..., DataFrame]
 Keep: TypeAlias = Callable[[DataFrame], DataFrame]
+_Told = TypeVar("_Told")
 
 
 class Answer:
@@ -87,6 +88,14 @@ class Beside:
         with connect_mode():
             few = _if_few(question(*(self._brought(self._here, one) for one in found)))
         return self._by_spark(question, found) if few is None else self.given(few)
+
+    def told(self, question: Callable[..., _Told], *tables: Answer) -> _Told:
+        """What ``question`` makes of these tables in Python; here if all are few rows."""
+        if self._here is None or any(one.table is None for one in tables):
+            with for_few_rows(self._spark):
+                return question(*(one.frame for one in tables))
+        with connect_mode():
+            return question(*(self._brought(self._here, one) for one in tables))
 
     def given(self, table: "pa.Table") -> Answer:
         return Answer(self._spark, None, table)

@@ -104,19 +104,18 @@ def tried(event: DataFrame, most: int = MOST_JUDGED) -> list[Tried]:
 # --- what differs ---------------------------------------------------------------------------------
 
 
-def stories(
-    evidence: Evidence,
-    verdicts: DataFrame,
-    witnesses: DataFrame,
-    *,
-    few: int = FEW,
-    most_logs: int = MOST_LOGS,
-) -> list[Story]:
-    """The worst logs, each with its first witnesses; empty if all agree."""
+def differing(
+    verdicts: DataFrame, witnesses: DataFrame, *, few: int = FEW, most_logs: int = MOST_LOGS
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    """The worst logs, and the first witnesses of each; none if all agree."""
     logs = _worst(verdicts, most_logs)
+    return logs, _first(witnesses, logs, few) if logs else []
+
+
+def stories(evidence: Evidence, logs: Sequence[Row], rows: Sequence[Row]) -> list[Story]:
+    """The logs, each with its witnesses (``rows``); both as ``differing`` has them."""
     if not logs:
         return []
-    rows = _first(witnesses, logs, few)
     known = _Known.of(evidence, rows)
     explained: dict[tuple[str, str], list[Witness]] = {}
     for row in rows:

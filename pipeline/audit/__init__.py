@@ -6,17 +6,19 @@
 few rows are audited in this process (``local``), very many in parts (``parts``).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Final
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audit import causal, cells, drill, local, verdict
 from pipeline.audit.parts import parts_of
 from pipeline.audit.steps import Steps
 from pipeline.audit.verdict import UNKNOWN_SINCE as UNKNOWN
-from pipeline.beside import Beside, beside
+from pipeline.beside import Answer, Beside, beside
 
 __all__ = ["UNKNOWN", "Audit", "Audited", "audit"]
 
@@ -77,8 +79,8 @@ def audit(
     if found is not None:
         verdicts, witnesses = local.audited(found, grace_ms)
         return Audit(
-            verdicts=spark.createDataFrame(verdicts, verdict.VERDICT),
-            witnesses=spark.createDataFrame(witnesses, verdict.WITNESS),
+            verdicts=_frame(spark, verdicts, verdict.VERDICT),
+            witnesses=_frame(spark, witnesses, verdict.WITNESS),
         )
     judged: list[Audit] = []
     for number, part in enumerate(parts_of(tables)):
@@ -86,6 +88,12 @@ def audit(
         with beside(spark, keep) as ask:
             judged.append(_on_spark(part.of(tables), ask, grace_ms, bucket_messages))
     return reduce(Audit.joined, judged)
+
+
+def _frame(spark: SparkSession, rows: Sequence[local.Row], schema: pa.Schema) -> DataFrame:
+    """Arrow's way: of tuples Spark makes rows in another Python, which takes a second to start."""
+    named = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    return Answer(spark, None, pa.Table.from_pylist(named, schema)).frame
 
 
 def _on_spark(tables: Audited, ask: Beside, grace_ms: int, bucket_messages: int) -> Audit:

@@ -10,6 +10,7 @@ canonical order.
 from functools import reduce
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -22,18 +23,37 @@ PREFIX: Final = "prefix"
 UNKNOWN_SINCE: Final = "unknown"
 CAUSAL_VIOLATION: Final = "causal violation"
 COUNTED: Final = (MISSING, EXTRA, REORDERED, CAUSAL, EARLY)
-WITNESS: Final = (
-    "channel string, participant string, kind string, place bigint, position bigint,"
-    " expected_position bigint, lamport bigint, mid bigint, message_id string, parent_mid bigint,"
-    " parent_message_id string"
+_TEXT: Final = pa.string()
+_NUMBER: Final = pa.int64()
+WITNESS: Final = pa.schema(
+    {
+        "channel": _TEXT,
+        "participant": _TEXT,
+        "kind": _TEXT,
+        "place": _NUMBER,
+        "position": _NUMBER,
+        "expected_position": _NUMBER,
+        "lamport": _NUMBER,
+        "mid": _NUMBER,
+        "message_id": _TEXT,
+        "parent_mid": _NUMBER,
+        "parent_message_id": _TEXT,
+    }
 )
 """``position``: where it is, ``expected_position``: where it should be, ``place``: among all."""
-VERDICT: Final = (
-    "channel string, participant string, verdict string, expected bigint, held bigint,"
-    f" {', '.join(f'{kind} bigint' for kind in COUNTED)},"
-    " first_place bigint, first_kind string, first_message_id string"
+VERDICT: Final = pa.schema(
+    {
+        "channel": _TEXT,
+        "participant": _TEXT,
+        "verdict": _TEXT,
+        "expected": _NUMBER,
+        "held": _NUMBER,
+        **dict.fromkeys(COUNTED, _NUMBER),
+        "first_place": _NUMBER,
+        "first_kind": _TEXT,
+        "first_message_id": _TEXT,
+    }
 )
-_WITNESS: Final = tuple(column.split()[0] for column in WITNESS.split(", "))
 
 
 def witnesses(looked: DataFrame, violations: DataFrame) -> DataFrame:
@@ -51,7 +71,7 @@ def witnesses(looked: DataFrame, violations: DataFrame) -> DataFrame:
         .withColumn("parent_message_id", F.lit(None).cast("string"))
     )
     more = violations.withColumn("expected_position", F.lit(None).cast("bigint"))
-    return odd.select(*_WITNESS).unionByName(more.select(*_WITNESS))
+    return odd.select(*WITNESS.names).unionByName(more.select(*WITNESS.names))
 
 
 def verdicts(

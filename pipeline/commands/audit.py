@@ -41,11 +41,9 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
         return outcome.nothing(arguments, NAME)
     with lake.run(spark) as run, beside(spark) as ask:
         judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-        found = gated(judged, Observed.of(spark, lake), ask)
-        written = {}
-        for name, table in zip(("verdicts", "witnesses"), found, strict=True):
-            run.replace(f"audit/{name}", table)
-            written[name] = run.table(f"audit/{name}")
+        verdicts, witnesses = gated(judged, Observed.of(spark, lake), ask)
+        run.replace("audit/verdicts", verdicts)
+        run.replace("audit/witnesses", witnesses)
         run.commit()
         # Still the only writer: the next one would remove what is told of here.
         summary = outcome.summarised(
@@ -53,7 +51,9 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
             spark,
             lake,
             prepared,
-            notices=notices(spark, lake, written["verdicts"]),
-            **written,
+            ask,
+            notices=notices(spark, lake, verdicts, ask),
+            verdicts=verdicts,
+            witnesses=witnesses,
         )
     return outcome.hand_out(summary, arguments)

@@ -4,12 +4,15 @@ What could not be read, and why; logs that cannot be judged because nobody says 
 should have messages; clocks so far apart that joining and writing cannot be put in order.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pipeline.beside import Answer, Beside
     from pipeline.lake import Lake
 
 CLOCK_MS: Final = 20_000
@@ -37,23 +40,25 @@ def refused_text(file: str, reason: str, rows: int) -> str:
     return f"{file}: {rows} row{'' if rows == 1 else 's'} against the contract: {reason}"
 
 
-def notices(spark: "SparkSession", lake: "Lake", verdicts: "DataFrame") -> list[str]:
+def notices(spark: "SparkSession", lake: "Lake", verdicts: "Answer", ask: "Beside") -> list[str]:
     """Beside what is in quarantine."""
-    from pipeline.session import for_few_rows  # noqa: PLC0415 - loads Spark
+    log, coverage, clock = (
+        ask.fetched(lake.silver(spark, name)) for name in ("log", "coverage", "clock")
+    )
+    file_of = ask.told(_file_of, log)
+    found = [
+        *ask.told(partial(_limits, file_of), coverage),
+        *ask.told(_absent, coverage),
+        *ask.told(partial(_without_membership, file_of), verdicts),
+    ]
+    clocks = ask.told(partial(_clocks, file_of), clock)
+    return [*found, *(clocks or _lamport_clocks(lake.silver(spark, "event"), file_of))]
 
-    coverage = lake.silver(spark, "coverage")
-    with for_few_rows(spark):
-        file_of = {
-            row["participant"]: row["file"]
-            for row in lake.silver(spark, "log").orderBy("participant", "last_seq").collect()
-        }
-        found = [
-            *_limits(coverage, file_of),
-            *_absent(coverage),
-            *_without_membership(verdicts, file_of),
-        ]
-        clocks = _clocks(spark, lake, file_of)
-    return [*found, *(clocks or _lamport_clocks(spark, lake, file_of))]
+
+def _file_of(log: "DataFrame") -> dict[str, str]:
+    """By participant: the last of whose logs."""
+    rows = log.orderBy("participant", "last_seq").collect()
+    return {row["participant"]: row["file"] for row in rows}
 
 
 _LIMITS: Final = {
@@ -70,7 +75,7 @@ _LIMITS: Final = {
 }
 
 
-def _limits(coverage: "DataFrame", file_of: dict[str, str]) -> list[str]:
+def _limits(file_of: Mapping[str, str], coverage: "DataFrame") -> list[str]:
     """What limits a log, a line for each."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 
@@ -115,7 +120,7 @@ def _absent(coverage: "DataFrame") -> list[str]:
     ]
 
 
-def _without_membership(verdicts: "DataFrame", file_of: dict[str, str]) -> list[str]:
+def _without_membership(file_of: Mapping[str, str], verdicts: "DataFrame") -> list[str]:
     from pipeline.audit import UNKNOWN  # noqa: PLC0415 - loads Spark
 
     unknown = verdicts.where(f"verdict = '{UNKNOWN}'").orderBy("channel", "participant")
@@ -126,9 +131,9 @@ def _without_membership(verdicts: "DataFrame", file_of: dict[str, str]) -> list[
     ]
 
 
-def _clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
+def _clocks(file_of: Mapping[str, str], clock: "DataFrame") -> list[str]:
     """Whose clock is off."""
-    off = lake.silver(spark, "clock").where(f"abs(offset_ms) >= {SAID_MS}")
+    off = clock.where(f"abs(offset_ms) >= {SAID_MS}")
     rows = off.orderBy("participant").limit(MOST).collect()
     return [
         f"{file_of.get(row['participant'], row['participant'])}: the clock of {row['participant']}"
@@ -148,16 +153,14 @@ def _span(ms: int) -> str:
     return str(timedelta(milliseconds=ms)) if ms < MOST_SPAN_MS else f"{ms} ms"
 
 
-def _lamport_clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
+def _lamport_clocks(event: "DataFrame", file_of: Mapping[str, str]) -> list[str]:
     """Where no copies were compared: as far as Lamport timestamps tell.
 
     Such a one is the sender's clock or, if that is behind, one more than the last.
     """
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 
-    sent = lake.silver(spark, "event").where(
-        "kind = 'sent' AND protocol = 'sds' AND lamport IS NOT NULL"
-    )
+    sent = event.where("kind = 'sent' AND protocol = 'sds' AND lamport IS NOT NULL")
     behind = (
         sent.groupBy("participant", "channel")
         .agg(F.min(F.col("lamport") - F.col("at_ms")).alias("behind_ms"))

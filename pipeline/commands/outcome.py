@@ -14,8 +14,9 @@ from pipeline.summary import IDENTICAL, Refused, Summary, as_json, as_junit, hea
 from pipeline.witness import AGREEING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from pipeline.beside import Answer, Beside
     from pipeline.lake import Lake
     from pipeline.prepare import Prepared
 
@@ -57,20 +58,21 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
     spark: "SparkSession",
     lake: "Lake",
     prepared: "Prepared",
+    ask: "Beside",
     *,
-    verdicts: "DataFrame",
-    witnesses: "DataFrame",
+    verdicts: "Answer",
+    witnesses: "Answer",
     notices: Sequence[str],
 ) -> Summary:
     from pipeline.evidence import (  # noqa: PLC0415 - loads Spark
         Evidence,
         counted,
         covered,
+        differing,
         judged,
         stories,
         tried,
     )
-    from pipeline.session import for_few_rows  # noqa: PLC0415 - loads Spark
 
     event = lake.silver(spark, "event")
     evidence = Evidence(
@@ -79,15 +81,15 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
         entry=lake.silver(spark, "entry"),
         message=lake.silver(spark, "message"),
     )
-    with for_few_rows(spark):
-        counts, logs, coverage = counted(verdicts), judged(verdicts), covered(evidence.coverage)
+    counts, logs = ask.told(counted, verdicts), ask.told(judged, verdicts)
+    coverage = ask.told(covered, ask.fetched(evidence.coverage))
     differs = any(verdict not in AGREEING for verdict in counts)
     return Summary(
         command=command,
         exit_code=_exit_code(counts, prepared.quarantined, notices),
         counts=counts,
         logs=logs,
-        stories=stories(evidence, verdicts, witnesses) if differs else (),
+        stories=stories(evidence, *ask.told(differing, verdicts, witnesses)) if differs else (),
         coverage=coverage,
         tried=tried(event),
         notices=notices,

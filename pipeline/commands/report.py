@@ -80,16 +80,18 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     # Of its steps there is one set; and the next writer would remove what is told of here.
     with lake.run(spark), beside(spark) as ask:
         judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-        held = gated(judged, Observed.of(spark, lake), ask)
-        audited = dict(zip(("verdicts", "witnesses"), (one.frame for one in held), strict=True))
+        verdicts, witnesses = gated(judged, Observed.of(spark, lake), ask)
+        audited = {"verdicts": verdicts.frame, "witnesses": witnesses.frame}
         written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
         found = outcome.summarised(
             NAME,
             spark,
             lake,
             prepared,
-            notices=notices(spark, lake, written.audit["verdicts"]),
-            **written.audit,
+            ask,
+            notices=notices(spark, lake, verdicts, ask),
+            verdicts=verdicts,
+            witnesses=witnesses,
         )
         write_page(_content(spark, lake, written, found, out), path)
     return outcome.hand_out(found, arguments, page=path)

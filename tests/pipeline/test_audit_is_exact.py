@@ -48,7 +48,7 @@ SCHEMAS: Final = {
     "delivered": LIVE,
     "lost": LIVE,
 }
-VERDICT: Final = [column.split()[0] for column in verdict.VERDICT.split(", ")]
+VERDICT: Final = verdict.VERDICT.names
 TOLD: Final = (
     "channel", "participant", "verdict", "held", "missing", "extra", "reordered", "causal", "early",
     "first_place",

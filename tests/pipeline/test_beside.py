@@ -52,6 +52,8 @@ def test_the_answer_is_the_same_wherever_it_was_asked(
         again = ask.ask(lambda told: told.orderBy("id"), kept)
         assert again.frame.dtypes == rows.dtypes
         assert again.frame.orderBy("id").collect() == rows.orderBy("id").collect()
+        told = ask.told(lambda rows: [tuple(row) for row in rows.orderBy("id").collect()], kept)
+        assert told == [tuple(row) for row in rows.orderBy("id").collect()]
 
 
 def test_of_none_spark_knows_that_there_are_none(

@@ -17,11 +17,12 @@ from types import ModuleType
 import pyarrow as pa
 import pytest
 from google.protobuf.message import Message
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.sqlite_log import find_logs
 from pipeline import cli, session
+from pipeline.beside import Answer, Beside
 from pipeline.cli import Command, parser
 from pipeline.commands import audit, report
 from pipeline.duck import channel
@@ -161,11 +162,11 @@ def test_nobody_writes_there_before_what_was_found_is_told(
     refused: list[str] = []
     notices = command.notices
 
-    def meanwhile(spark: SparkSession, lake: Lake, verdicts: DataFrame) -> list[str]:
+    def meanwhile(spark: SparkSession, lake: Lake, verdicts: Answer, ask: Beside) -> list[str]:
         with pytest.raises(LakeError) as told, lake.run(spark):
             pass
         refused.append(str(told.value))
-        found: list[str] = notices(spark, lake, verdicts)
+        found: list[str] = notices(spark, lake, verdicts, ask)
         return found
 
     monkeypatch.setattr(command, "notices", meanwhile)

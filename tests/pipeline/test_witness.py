@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, MEMBERSHIP, MESSAGE
 from pipeline.audit import audit
-from pipeline.evidence import Evidence, counted, judged, stories, tried
+from pipeline.evidence import Evidence, counted, differing, judged, stories, tried
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.summary import Refused, Summary, as_json, as_junit, lines
@@ -105,7 +105,7 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Summ
         exit_code=1,
         counts=counted(done.verdicts),
         logs=judged(done.verdicts),
-        stories=stories(evidence, done.verdicts, done.witnesses, few=8),
+        stories=stories(evidence, *differing(done.verdicts, done.witnesses, few=8)),
         tried=tried(evidence.event),
         refused=[Refused(file="x<.delivery.db", reason="file.corrupt", rows=1)],
     )
