@@ -203,7 +203,7 @@ def test_a_task_outlives_more_executors_than_spark_would_let_it(tmp_path: Path) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("each", [19, 43])
+@pytest.mark.parametrize("each", [13, 21])
 def test_they_die_all_the_time_and_the_verdict_is_right(tmp_path: Path, each: int) -> None:
     """One of them whenever so many tasks more are done, while another is somewhere in the next.
 
